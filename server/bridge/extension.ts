@@ -1,0 +1,182 @@
+/**
+ * Loaded into Pi with `-e`. What the RPC protocol cannot do from outside, it does from inside:
+ * stop one command of the agent, send a failed request again, tell the effective settings.
+ *
+ * One file without imports of ours, because a Pi on another machine gets it as text. It is told
+ * what to do by the slash command `/holdfast WORD [ARGUMENT]`, which Pi runs at once, even in
+ * mid-run, and which leaves nothing in the conversation. It speaks by a status of that name.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { createBashToolDefinition } from '@earendil-works/pi-coding-agent';
+import type {
+	BashSpawnHook,
+	ExtensionAPI,
+	ExtensionContext,
+} from '@earendil-works/pi-coding-agent';
+
+/** What the extension tells the bridge when a session starts. */
+export interface Report {
+	/** `retry.enabled` and its companions as Pi sees them, user and project settings merged. */
+	retry: { enabled?: boolean; maxRetries?: number; baseDelayMs?: number };
+	/** False when another extension brings its own `bash`, which is then left alone. */
+	stopsCommands: boolean;
+}
+
+export const NAME = 'holdfast';
+export const RETRY_MESSAGE = 'holdfast-retry';
+/** Carried by every process of a command, so that all of them can be found. */
+const MARK = 'HOLDFAST_TOOL_CALL';
+
+export default function holdfast(pi: ExtensionAPI) {
+	const running = new Map<string, AbortController>();
+	let continueNext = false;
+
+	const demo = process.env['HOLDFAST_DEMO_URL'];
+	if (demo) registerDemo(pi, demo);
+
+	pi.on('session_start', (_event, ctx) => {
+		const stopsCommands = wrapBash(pi, running);
+		const report: Report = { retry: pi.getSettings().retry ?? {}, stopsCommands };
+		ctx.ui.setStatus(NAME, JSON.stringify(report));
+	});
+
+	pi.registerCommand(NAME, {
+		description: 'Used by Holdfast: stop a command, retry now, try again',
+		handler: async (args, ctx: ExtensionContext) => {
+			const [word, argument] = args.trim().split(/\s+/);
+			if (word === 'stop') await stop(running, argument);
+			else if (word === 'continue') continueNext = true;
+			else if (word === 'again') {
+				pi.sendMessage(
+					{ customType: RETRY_MESSAGE, content: '', display: false },
+					{ triggerTurn: true },
+				);
+			} else ctx.ui.notify(`/${NAME} is used by Holdfast itself.`, 'info');
+		},
+	});
+
+	// "Retry now": the bridge cancels the wait, and this makes Pi go on instead of settling.
+	pi.on('agent_before_settle', (event) => {
+		if (!continueNext) return;
+		continueNext = false;
+		return { entries: [...event.entries], continue: true };
+	});
+	pi.on('agent_start', () => {
+		continueNext = false;
+	});
+
+	// "Try again" needs a message to start a run; the model never sees it.
+	pi.on('context', (event) => {
+		const messages = event.messages.filter(
+			(message) => !(message.role === 'custom' && message.customType === RETRY_MESSAGE),
+		);
+		if (messages.length < event.messages.length) return { messages };
+	});
+}
+
+/** Puts an abort controller of its own around each call of Pi's bash tool. */
+function wrapBash(pi: ExtensionAPI, running: Map<string, AbortController>): boolean {
+	const current = pi.getAllTools().find((tool) => tool.name === 'bash');
+	if (current?.sourceInfo.source !== 'builtin') return current === undefined;
+
+	const active = pi.getActiveTools();
+	pi.registerTool({
+		...createBashToolDefinition(process.cwd()),
+		async execute(toolCallId, params, signal, onUpdate, ctx) {
+			const controller = new AbortController();
+			running.set(toolCallId, controller);
+			try {
+				const settings = pi.getSettings();
+				const tool = createBashToolDefinition(ctx.cwd, {
+					shellPath: settings.shellPath?.replace(/^~(?=$|\/)/, homedir()),
+					commandPrefix: settings.shellCommandPrefix,
+					spawnHook: mark(toolCallId),
+				});
+				const either = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
+				return await tool.execute(toolCallId, params, either, onUpdate, ctx);
+			} finally {
+				running.delete(toolCallId);
+			}
+		},
+	});
+	// Registering a tool switches it on, which is not ours to do.
+	pi.setActiveTools(active);
+	return true;
+}
+
+const mark =
+	(toolCallId: string): BashSpawnHook =>
+	(context) => ({ ...context, env: { ...context.env, [MARK]: toolCallId } });
+
+async function stop(running: Map<string, AbortController>, toolCallId: string | undefined) {
+	const calls = toolCallId === undefined ? [...running.keys()] : [toolCallId];
+	for (const call of calls) {
+		const controller = running.get(call);
+		if (!controller) continue;
+		controller.abort();
+		await killMarked(call);
+	}
+}
+
+/**
+ * Pi ends the command's process group; a child that left it (`setsid`, a daemon) lives on. Ends
+ * those too, by the mark in their environment. Only Linux shows it; elsewhere Pi's way must do.
+ */
+async function killMarked(toolCallId: string) {
+	if (process.platform !== 'linux') return;
+
+	// A process may fork while we look, so look until nothing is left.
+	for (let round = 0; round < 5; round++) {
+		const pids = marked(toolCallId);
+		if (pids.length === 0) return;
+		for (const pid of pids) {
+			try {
+				process.kill(pid, 'SIGKILL');
+			} catch {
+				// Ended by itself since we looked.
+			}
+		}
+		await new Promise((resolve) => setTimeout(resolve, 20));
+	}
+}
+
+function marked(toolCallId: string): number[] {
+	const wanted = `${MARK}=${toolCallId}`;
+	return readdirSync('/proc')
+		.filter((name) => /^\d+$/.test(name))
+		.map(Number)
+		.filter((pid) => {
+			try {
+				return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(wanted);
+			} catch {
+				// Another user's process, or one that has just ended.
+				return false;
+			}
+		});
+}
+
+/** Offers the scripted provider of `server/demo` as a model, in this process only. */
+function registerDemo(pi: ExtensionAPI, baseUrl: string) {
+	pi.registerProvider('holdfast-demo', {
+		name: 'Holdfast demo',
+		baseUrl,
+		apiKey: 'demo',
+		api: 'openai-completions',
+		models: [
+			{
+				id: 'demo',
+				name: 'Demo (scripted, no model)',
+				reasoning: false,
+				input: ['text'],
+				cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+				contextWindow: 128_000,
+				maxTokens: 16_384,
+			},
+		],
+	});
+	pi.on('before_provider_headers', (event, ctx) => {
+		if (ctx.model?.provider !== 'holdfast-demo') return;
+		event.headers['x-holdfast-session'] = ctx.sessionManager.getSessionId();
+	});
+}

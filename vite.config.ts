@@ -1,0 +1,46 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { playwright } from '@vitest/browser-playwright';
+import { defineConfig } from 'vitest/config';
+import { launchOptions } from './e2e/browser.ts';
+
+export default defineConfig({
+	root: 'web',
+	plugins: [svelte({ configFile: false })],
+	build: {
+		outDir: '../dist',
+		emptyOutDir: true,
+		target: 'es2023',
+		// Older targets make Vite rewrite light-dark() into something that ignores the page's scheme.
+		cssTarget: ['chrome123', 'firefox120', 'safari17.5'],
+		modulePreload: { polyfill: false },
+	},
+	test: {
+		root: '.',
+		projects: [
+			{
+				extends: true,
+				test: {
+					name: 'unit',
+					environment: 'node',
+					include: ['server/**/*.test.ts', 'web/**/*.test.ts'],
+					exclude: ['**/*.svelte.test.ts'],
+					testTimeout: 60_000,
+				},
+			},
+			{
+				extends: true,
+				test: {
+					name: 'browser',
+					include: ['web/**/*.svelte.test.ts'],
+					browser: {
+						enabled: true,
+						headless: true,
+						screenshotFailures: false,
+						provider: playwright({ launchOptions: launchOptions() }),
+						instances: [{ browser: 'chromium' }],
+					},
+				},
+			},
+		],
+	},
+});
