@@ -28,12 +28,19 @@ export function ensureBrowser(): string {
 	const quiet = { stdio: ['ignore', 2, 2] as ['ignore', 2, 2] };
 	if (existsSync('/usr/bin/apt-get')) {
 		const sudo = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
-		for (const args of [['update', '-qq'], ['install', '-y', '-qq', '--no-install-recommends', 'chromium']]) {
+		for (const args of [
+			['update', '-qq'],
+			['install', '-y', '-qq', '--no-install-recommends', 'chromium'],
+		]) {
 			const [command, ...rest] = [...sudo, 'apt-get', ...args];
-			spawnSync(command!, rest, { ...quiet, env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } });
+			spawnSync(command!, rest, {
+				...quiet,
+				env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+			});
 		}
 	}
-	if (!findBrowser()) spawnSync(process.execPath, ['node_modules/playwright/cli.js', 'install', 'chromium'], quiet);
+	if (!findBrowser())
+		spawnSync(process.execPath, ['node_modules/playwright/cli.js', 'install', 'chromium'], quiet);
 
 	const installed = findBrowser();
 	if (installed) return installed;

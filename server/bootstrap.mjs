@@ -8,7 +8,14 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
+import {
+	existsSync,
+	mkdirSync,
+	readFileSync,
+	readdirSync,
+	realpathSync,
+	writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,12 +46,19 @@ function install() {
 	console.error('Holdfast: installing dependencies…');
 	const npm = process.env.npm_execpath;
 	const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
-	const { status, error } = spawnSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-		cwd: root,
-		// What `npm start` prints on stdout is read by programs; the installation is not for them.
-		stdio: ['ignore', 2, 2],
-	});
-	if (status !== 0) fail(`Holdfast could not install its dependencies${error ? `: ${error.message}` : ''}. The lines above say why; \`npm ci\` tries again.`);
+	const { status, error } = spawnSync(
+		command,
+		[...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'],
+		{
+			cwd: root,
+			// What `npm start` prints on stdout is read by programs; the installation is not for them.
+			stdio: ['ignore', 2, 2],
+		},
+	);
+	if (status !== 0)
+		fail(
+			`Holdfast could not install its dependencies${error ? `: ${error.message}` : ''}. The lines above say why; \`npm ci\` tries again.`,
+		);
 	writeFileSync(stamp, wanted);
 }
 
@@ -62,7 +76,9 @@ function findNode() {
 			// Not the package of this platform.
 		}
 	}
-	return fail(`Holdfast needs Node 22.19 or later on ${platform}; this is ${process.versions.node}. Install a newer Node and start again.`);
+	return fail(
+		`Holdfast needs Node 22.19 or later on ${platform}; this is ${process.versions.node}. Install a newer Node and start again.`,
+	);
 }
 
 function build() {
@@ -77,7 +93,10 @@ function build() {
 
 	console.error('Holdfast: building the page…');
 	const vite = join(root, 'node_modules/vite/bin/vite.js');
-	const { status } = spawnSync(node, [vite, 'build', '--logLevel', 'warn'], { cwd: root, stdio: ['ignore', 2, 2] });
+	const { status } = spawnSync(node, [vite, 'build', '--logLevel', 'warn'], {
+		cwd: root,
+		stdio: ['ignore', 2, 2],
+	});
 	if (status !== 0) fail('Holdfast could not build its page. The lines above say why.');
 	mkdirSync(dirname(stamp), { recursive: true });
 	writeFileSync(stamp, wanted);
@@ -104,7 +123,8 @@ function run(args) {
 
 function hash(files) {
 	const digest = createHash('sha256');
-	for (const file of [...files].sort()) digest.update(file).update('\0').update(readFileSync(file)).update('\0');
+	for (const file of [...files].sort())
+		digest.update(file).update('\0').update(readFileSync(file)).update('\0');
 	return digest.digest('hex');
 }
 

@@ -8,6 +8,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
+import { isContextOverflow, isRetryableAssistantError } from '@earendil-works/pi-ai';
 import { createBashToolDefinition } from '@earendil-works/pi-coding-agent';
 import type {
 	BashSpawnHook,
@@ -21,6 +22,11 @@ export interface Report {
 	retry: { enabled?: boolean; maxRetries?: number; baseDelayMs?: number };
 	/** False when another extension brings its own `bash`, which is then left alone. */
 	stopsCommands: boolean;
+}
+
+/** Whether Pi would retry the answer that has just failed. */
+export interface Judgement {
+	retryable: boolean;
 }
 
 export const NAME = 'holdfast';
@@ -54,6 +60,14 @@ export default function holdfast(pi: ExtensionAPI) {
 				);
 			} else ctx.ui.notify(`/${NAME} is used by Holdfast itself.`, 'info');
 		},
+	});
+
+	// Pi retries by this judgement, and tells it nobody. Heard before the record of the message.
+	pi.on('message_end', ({ message }, ctx) => {
+		if (message.role !== 'assistant' || message.stopReason !== 'error') return;
+		const retryable =
+			isRetryableAssistantError(message) && !isContextOverflow(message, ctx.model?.contextWindow);
+		ctx.ui.setStatus(NAME, JSON.stringify({ retryable } satisfies Judgement));
 	});
 
 	// "Retry now": the bridge cancels the wait, and this makes Pi go on instead of settling.

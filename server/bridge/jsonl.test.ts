@@ -14,7 +14,7 @@ test('records come out whole, however the bytes are cut', () => {
 			const splitter = new RecordSplitter();
 			const seen: unknown[] = [];
 
-			for (let at = 0; at < bytes.length; ) {
+			for (let at = 0; at < bytes.length;) {
 				const size = sizes.next().value!;
 				for (const record of splitter.push(bytes.subarray(at, at + size))) {
 					seen.push(JSON.parse(record));

@@ -1,6 +1,10 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { RecordSplitter } from './jsonl.ts';
-import type { RpcCommand, RpcExtensionUIResponse, RpcResponse } from '@earendil-works/pi-coding-agent';
+import type {
+	RpcCommand,
+	RpcExtensionUIResponse,
+	RpcResponse,
+} from '@earendil-works/pi-coding-agent';
 
 /** How to start a Pi: the words of the command, without the flags the bridge adds. */
 export interface PiCommand {
@@ -18,11 +22,12 @@ export interface PiExit {
 }
 
 type CommandType = RpcCommand['type'];
-type Answer<T extends CommandType> = Extract<RpcResponse, { command: T; success: true }> extends {
-	data: infer Data;
-}
-	? Data
-	: undefined;
+type Answer<T extends CommandType> =
+	Extract<RpcResponse, { command: T; success: true }> extends {
+		data: infer Data;
+	}
+		? Data
+		: undefined;
 
 /** A command without the `id` that {@link Pi.ask} gives it. */
 export type PiRequest<T extends CommandType> = Omit<Extract<RpcCommand, { type: T }>, 'id'> & {
@@ -48,7 +53,10 @@ export class Pi {
 
 	#child: ChildProcessWithoutNullStreams;
 	#splitter = new RecordSplitter();
-	#pending = new Map<string, { resolve: (data: unknown) => void; reject: (error: Error) => void }>();
+	#pending = new Map<
+		string,
+		{ resolve: (data: unknown) => void; reject: (error: Error) => void }
+	>();
 	#lastId = 0;
 	#stderr = '';
 	#ended: PiExit | undefined;
@@ -84,7 +92,8 @@ export class Pi {
 				resolve(this.#ended);
 			};
 			this.#child.on('error', (error) => {
-				if (this.#child.pid === undefined) end({ code: null, signal: null, startError: error.message });
+				if (this.#child.pid === undefined)
+					end({ code: null, signal: null, startError: error.message });
 			});
 			this.#child.on('close', (code, signal) => end({ code, signal }));
 		});
@@ -95,16 +104,24 @@ export class Pi {
 	}
 
 	/**
-	 * Sends a command and waits for its answer, for as long as Pi takes.
+	 * Sends a command and waits for its answer, for as long as Pi takes. `onanswer` is called with
+	 * it before any later record is delivered, which a promise cannot do.
 	 * @throws {PiError} in Pi's own words when it refuses, or when it ends first
 	 */
-	ask<T extends CommandType>(request: PiRequest<T>, id?: string): Promise<Answer<T>> {
+	ask<T extends CommandType>(
+		request: PiRequest<T>,
+		id = `h${++this.#lastId}`,
+		onanswer?: (data: Answer<T>) => void,
+	): Promise<Answer<T>> {
 		if (this.#ended) return Promise.reject(this.#gone());
 
-		const key = id ?? `h${++this.#lastId}`;
 		return new Promise((resolve, reject) => {
-			this.#pending.set(key, { resolve: resolve as (data: unknown) => void, reject });
-			this.#write({ ...request, id: key });
+			const answer = (data: unknown) => {
+				onanswer?.(data as Answer<T>);
+				resolve(data as Answer<T>);
+			};
+			this.#pending.set(id, { resolve: answer, reject });
+			this.#write({ ...request, id });
 		});
 	}
 
@@ -172,7 +189,9 @@ export function describeExit(exit: PiExit): string {
 			: `Pi ended with exit code ${exit.code}.`;
 	const advice = exit.startError?.includes('ENOENT')
 		? ' Check that the command given with --pi exists, or leave --pi out to use the Pi that comes with Holdfast.'
-		: /requires? node|unsupported node|node(\.js)? v?\d+.*(required|or (newer|later))|SyntaxError/i.test(exit.stderr)
+		: /requires? node|unsupported node|node(\.js)? v?\d+.*(required|or (newer|later))|SyntaxError/i.test(
+					exit.stderr,
+			  )
 			? ' This Pi needs a newer Node (22.19 or later).'
 			: '';
 	return `${happened}${advice}${exit.stderr ? `\nIts last words:\n${exit.stderr}` : ''}`;

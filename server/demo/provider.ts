@@ -64,7 +64,8 @@ export async function startProvider(play: (request: ModelRequest) => Reply): Pro
 			const request = await read(message, last);
 			requests.push(request);
 			const reply = play(request);
-			if (Array.isArray(reply)) await stream(response, reply, () => `call_${process.pid}_${++calls}`);
+			if (Array.isArray(reply))
+				await stream(response, reply, () => `call_${process.pid}_${++calls}`);
 			else refuse(response, reply);
 		} catch (error) {
 			response.writeHead(400, { 'content-type': 'application/json' });
@@ -91,7 +92,9 @@ async function read(
 	const receivedAt = performance.now();
 	const body = JSON.parse(await readText(message)) as { messages: RawMessage[] };
 	const session = String(message.headers['x-holdfast-session'] ?? '');
-	const messages = body.messages.filter(({ role }) => role !== 'system' && role !== 'developer').map(flatten);
+	const messages = body.messages
+		.filter(({ role }) => role !== 'system' && role !== 'developer')
+		.map(flatten);
 
 	const conversation = createHash('sha256').update(JSON.stringify(messages)).digest('hex');
 	const before = last.get(session);
@@ -118,9 +121,14 @@ const flatten = (message: RawMessage): ChatMessage => ({
 	toolCalls: (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function })),
 });
 
-function refuse(response: ServerResponse, reply: { status: number; type: string; message: string }) {
+function refuse(
+	response: ServerResponse,
+	reply: { status: number; type: string; message: string },
+) {
 	response.writeHead(reply.status, { 'content-type': 'application/json' });
-	response.end(JSON.stringify({ error: { type: reply.type, code: reply.type, message: reply.message } }));
+	response.end(
+		JSON.stringify({ error: { type: reply.type, code: reply.type, message: reply.message } }),
+	);
 }
 
 async function stream(response: ServerResponse, steps: Step[], nextCall: () => string) {
@@ -156,7 +164,11 @@ async function stream(response: ServerResponse, steps: Step[], nextCall: () => s
 			const { name, arguments: args } = step.toolCall;
 			const call = { index: called++, id: nextCall(), type: 'function' };
 			send({ delta: { tool_calls: [{ ...call, function: { name, arguments: '' } }] } });
-			send({ delta: { tool_calls: [{ index: call.index, function: { arguments: JSON.stringify(args) } }] } });
+			send({
+				delta: {
+					tool_calls: [{ index: call.index, function: { arguments: JSON.stringify(args) } }],
+				},
+			});
 		} else if ('wait' in step) await sleep(step.wait);
 		else if ('garbage' in step) response.write(step.garbage);
 		else if ('hang' in step) return;
@@ -168,11 +180,14 @@ async function stream(response: ServerResponse, steps: Step[], nextCall: () => s
 	}
 
 	if (gone) return;
-	send({ delta: {}, finish_reason: called > 0 ? 'tool_calls' : 'stop' }, {
-		prompt_tokens: 1_200,
-		completion_tokens: Math.ceil(length / 4),
-		total_tokens: 1_200 + Math.ceil(length / 4),
-	});
+	send(
+		{ delta: {}, finish_reason: called > 0 ? 'tool_calls' : 'stop' },
+		{
+			prompt_tokens: 1_200,
+			completion_tokens: Math.ceil(length / 4),
+			total_tokens: 1_200 + Math.ceil(length / 4),
+		},
+	);
 	response.end('data: [DONE]\n\n');
 }
 
