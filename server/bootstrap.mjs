@@ -27,8 +27,8 @@ const PARENT_CHECK_MS = 250;
 const [word, ...rest] = process.argv.slice(2);
 install();
 const node = findNode();
+build();
 if (word === 'start') {
-	build();
 	run([join(root, 'server/main.ts'), ...rest]);
 } else if (word === 'run' && rest.length > 0) {
 	const [script, ...args] = rest;

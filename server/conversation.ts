@@ -1,0 +1,490 @@
+import type {
+	AgentEvent,
+	CompactionReason,
+	Dialog,
+	Image,
+	ReturnedMessage,
+	SessionInfo,
+	ToolEnd,
+} from './bridge/events.ts';
+
+/** What happens to a conversation: what its agent says, and what the proxy adds. */
+export type SessionEvent =
+	| AgentEvent
+	/** A browser took returned messages back into its editor. */
+	| { type: 'returned_taken'; ids: string[] }
+	/** The agent is ready, for the first time or again. */
+	| { type: 'engine_ready'; session: SessionInfo; autoRetry: boolean; demo: Scenes | null };
+
+/**
+ * Everything that can be seen of a session: plain data, the same in the proxy and in each browser.
+ * Moments (`since`) are milliseconds on the proxy's monotonic clock.
+ */
+export interface Conversation {
+	session: SessionInfo | null;
+	/** What the scripted provider plays, when it answers instead of a model. */
+	demo: Scenes | null;
+	autoRetry: boolean;
+	messages: Message[];
+	activity: Activity;
+	queue: QueuedMessage[];
+	/** Messages that were queued and will not be sent, until somebody takes them back. */
+	returned: ReturnedMessage[];
+	dialogs: (Dialog & { since: number })[];
+	notices: Notice[];
+	statuses: Record<string, string>;
+	stats: { contextPercent: number | null; cost: number } | null;
+}
+
+export type Scenes = { name: string; about: string }[];
+
+/** What is going on now. One thing at a time. */
+export type Activity =
+	| { kind: 'starting' }
+	| { kind: 'idle' }
+	| { kind: 'working'; since: number }
+	| { kind: 'tools'; since: number }
+	| {
+			kind: 'waiting';
+			since: number;
+			attempt: number;
+			maxAttempts: number;
+			delayMs: number;
+			errorMessage: string;
+	  }
+	| {
+			kind: 'retrying';
+			since: number;
+			attempt: number;
+			maxAttempts: number;
+			errorMessage: string;
+	  }
+	| { kind: 'failed'; failure: Failure }
+	| {
+			kind: 'compacting';
+			since: number;
+			reason: CompactionReason;
+			/** The summary's request failed and waits before it is sent again. */
+			retry: { attempt: number; maxAttempts: number; errorMessage: string } | null;
+			then: 'idle' | 'working';
+	  }
+	| { kind: 'stopped' }
+	| { kind: 'gone'; description: string };
+
+/** A request that failed and will not be sent again unless the person says so. */
+export interface Failure {
+	errorMessage: string;
+	/** `final` is an error that Pi does not retry; `off` one that it would, were it switched on. */
+	reason: 'exhausted' | 'cancelled' | 'off' | 'final';
+	/** How many retries were made, and how long they waited together. */
+	attempts: number;
+	waitedMs: number;
+}
+
+export type Message =
+	| { kind: 'user'; id: string; text: string; images: Image[]; promptId: string | null }
+	| AssistantMessage
+	| ToolMessage
+	| RetriesMessage
+	| {
+			kind: 'compaction';
+			id: string;
+			outcome: 'done' | 'aborted' | 'failed';
+			summary: string;
+			errorMessage: string;
+	  };
+
+export interface AssistantMessage {
+	kind: 'assistant';
+	id: string;
+	blocks: { type: 'text' | 'thinking'; block: number; text: string }[];
+	state: 'streaming' | 'done' | 'stopped' | 'cut';
+}
+
+export interface ToolMessage {
+	kind: 'tool';
+	/** Pi's `toolCallId`. */
+	id: string;
+	name: string;
+	args: Record<string, unknown>;
+	by: 'agent' | 'user';
+	parent: string | null;
+	state: 'preparing' | 'running' | ToolEnd['outcome'];
+	since: number;
+	/** The last {@link OUTPUT_KEPT} characters of it. */
+	output: string;
+	images: Image[];
+	exitCode: number | null;
+	patch: string | null;
+	durationMs: number | null;
+}
+
+/** The failed requests of one sequence, kept apart from the answer that may have followed. */
+export interface RetriesMessage {
+	kind: 'retries';
+	id: string;
+	/** `text` is what had been streamed before it broke off. */
+	attempts: { errorMessage: string; text: string }[];
+	waitedMs: number;
+	outcome: 'open' | 'recovered' | 'failed' | 'cancelled' | 'stopped';
+}
+
+export interface QueuedMessage {
+	text: string;
+	when: 'steer' | 'followUp';
+}
+
+export interface Notice {
+	id: number;
+	level: 'info' | 'warning' | 'error';
+	text: string;
+}
+
+export const OUTPUT_KEPT = 64 * 1024;
+const NOTICES_KEPT = 20;
+
+export function emptyConversation(): Conversation {
+	return {
+		session: null,
+		demo: null,
+		autoRetry: true,
+		messages: [],
+		activity: { kind: 'starting' },
+		queue: [],
+		returned: [],
+		dialogs: [],
+		notices: [],
+		statuses: {},
+		stats: null,
+	};
+}
+
+/**
+ * Applies one event, in place. The proxy's snapshot and every page are made by this function
+ * alone, so that a page that joined late shows what an early one shows.
+ * `at` is when it happened, on the proxy's monotonic clock.
+ */
+export function applyEvent(conversation: Conversation, event: SessionEvent, at: number) {
+	const { messages } = conversation;
+
+	switch (event.type) {
+		case 'engine_ready':
+			conversation.session = event.session;
+			conversation.autoRetry = event.autoRetry;
+			conversation.demo = event.demo;
+			conversation.activity = { kind: 'idle' };
+			return;
+		case 'session_changed':
+			conversation.session = event.session;
+			return;
+		case 'auto_retry_changed':
+			conversation.autoRetry = event.enabled;
+			return;
+		case 'stats': {
+			const { contextPercent, cost } = event;
+			conversation.stats = { contextPercent, cost };
+			return;
+		}
+
+		case 'user_message': {
+			const { messageId: id, text, images, promptId = null } = event;
+			messages.push({ kind: 'user', id, text, images, promptId });
+			return;
+		}
+		case 'message_start':
+			messages.push({ kind: 'assistant', id: event.messageId, blocks: [], state: 'streaming' });
+			return;
+		case 'text':
+		case 'thinking': {
+			const message = findAssistant(messages, event.messageId);
+			if (!message) return;
+			const { type, block, text } = event;
+			const open = message.blocks.find((one) => one.block === block);
+			if (open) open.text += text;
+			else message.blocks.push({ type, block, text });
+			return;
+		}
+		case 'message_end':
+			return endMessage(messages, event);
+		case 'attempt_failed':
+			return failAttempt(messages, event);
+
+		case 'tool_call':
+		case 'tool_start':
+		case 'tool_update':
+		case 'tool_end':
+			return applyTool(conversation, event, at);
+
+		case 'auto_retry_start': {
+			const { attempt, maxAttempts, delayMs, errorMessage } = event;
+			const wait = { attempt, maxAttempts, delayMs, errorMessage };
+			conversation.activity = { kind: 'waiting', since: at, ...wait };
+			return;
+		}
+		case 'auto_retry_attempt_start': {
+			const errorMessage = countWait(conversation, at);
+			const { attempt, maxAttempts } = event;
+			conversation.activity = { kind: 'retrying', since: at, attempt, maxAttempts, errorMessage };
+			return;
+		}
+		case 'auto_retry_end':
+			return endRetry(conversation, event, at);
+
+		case 'queue_update':
+			conversation.queue = [
+				...event.steering.map((text) => ({ text, when: 'steer' as const })),
+				...event.followUp.map((text) => ({ text, when: 'followUp' as const })),
+			];
+			return;
+		case 'queue_returned':
+			conversation.returned.push(...event.messages);
+			return;
+		case 'returned_taken':
+			conversation.returned = conversation.returned.filter(({ id }) => !event.ids.includes(id));
+			return;
+
+		case 'run_start':
+			if (conversation.activity.kind !== 'retrying') {
+				conversation.activity = { kind: 'working', since: at };
+			}
+			return;
+		case 'agent_settled':
+			return settle(conversation, event.aborted);
+		case 'compaction_start': {
+			const then = conversation.activity.kind === 'idle' ? 'idle' : 'working';
+			const { reason } = event;
+			conversation.activity = { kind: 'compacting', since: at, reason, retry: null, then };
+			return;
+		}
+		case 'compaction_end': {
+			const { outcome, summary = '', errorMessage = '' } = event;
+			const id = `compaction-${messages.length}`;
+			messages.push({ kind: 'compaction', id, outcome, summary, errorMessage });
+			const { activity } = conversation;
+			if (activity.kind === 'compacting') {
+				conversation.activity =
+					activity.then === 'idle' ? { kind: 'idle' } : { kind: 'working', since: at };
+			}
+			return;
+		}
+		case 'summarization_retry_scheduled':
+			if (conversation.activity.kind === 'compacting') {
+				const { attempt, maxAttempts, errorMessage } = event;
+				conversation.activity.retry = { attempt, maxAttempts, errorMessage };
+			}
+			return;
+		case 'summarization_retry_attempt_start':
+		case 'summarization_retry_finished':
+			if (conversation.activity.kind === 'compacting') conversation.activity.retry = null;
+			return;
+
+		case 'dialog_open':
+			conversation.dialogs.push({ ...event.dialog, since: at });
+			return;
+		case 'dialog_closed':
+			conversation.dialogs = conversation.dialogs.filter(({ id }) => id !== event.dialogId);
+			return;
+		case 'notice': {
+			const { level, text } = event;
+			const id = (conversation.notices.at(-1)?.id ?? 0) + 1;
+			conversation.notices = [...conversation.notices, { id, level, text }].slice(-NOTICES_KEPT);
+			return;
+		}
+		case 'status':
+			if (event.text === undefined) delete conversation.statuses[event.key];
+			else conversation.statuses[event.key] = event.text;
+			return;
+		case 'exit':
+			interrupt(messages);
+			conversation.queue = [];
+			conversation.dialogs = [];
+			conversation.activity = { kind: 'gone', description: event.description };
+			return;
+
+		// For the browser that is open, not for what a conversation looks like.
+		case 'editor_text':
+		case 'pi_record':
+			return;
+		default:
+			event satisfies never;
+	}
+}
+
+function endMessage(messages: Message[], event: Extract<AgentEvent, { type: 'message_end' }>) {
+	const message = findAssistant(messages, event.messageId);
+	if (!message) return;
+
+	const streamed = message.blocks.map(({ type, text }) => (type === 'text' ? text : '')).join('');
+	if (streamed !== event.text) {
+		const thinking = message.blocks.filter(({ type }) => type === 'thinking');
+		message.blocks = [...thinking, { type: 'text', block: -1, text: event.text }];
+	}
+	const { stopReason } = event;
+	message.state = stopReason === 'aborted' ? 'stopped' : stopReason === 'length' ? 'cut' : 'done';
+	if (message.blocks.length === 0) messages.splice(messages.indexOf(message), 1);
+}
+
+function failAttempt(messages: Message[], event: Extract<AgentEvent, { type: 'attempt_failed' }>) {
+	const at = messages.findLastIndex(({ id }) => id === event.messageId);
+	// What the attempt left behind: its message, and tool calls it had not finished asking for.
+	const [failed, ...rest] = at < 0 ? [] : messages.splice(at);
+	messages.push(...rest.filter((one) => !(one.kind === 'tool' && one.state === 'preparing')));
+
+	const text =
+		failed?.kind === 'assistant'
+			? failed.blocks.map((block) => (block.type === 'text' ? block.text : '')).join('')
+			: '';
+	const attempt = { errorMessage: event.errorMessage, text };
+	const open = messages.at(-1);
+	if (open?.kind === 'retries' && open.outcome === 'open') open.attempts.push(attempt);
+	else {
+		const id = `retries-${event.messageId}`;
+		messages.push({ kind: 'retries', id, attempts: [attempt], waitedMs: 0, outcome: 'open' });
+	}
+}
+
+function applyTool(
+	conversation: Conversation,
+	event: Extract<AgentEvent, { type: 'tool_call' | 'tool_start' | 'tool_update' | 'tool_end' }>,
+	at: number,
+) {
+	const { messages } = conversation;
+	let tool = messages.findLast(
+		(message): message is ToolMessage => message.kind === 'tool' && message.id === event.toolCallId,
+	);
+	if (!tool && event.type !== 'tool_update') {
+		messages.push({
+			kind: 'tool',
+			id: event.toolCallId,
+			name: event.toolName,
+			args: {},
+			by: 'agent',
+			parent: null,
+			state: 'preparing',
+			since: at,
+			output: '',
+			images: [],
+			exitCode: null,
+			patch: null,
+			durationMs: null,
+		});
+		tool = messages.at(-1) as ToolMessage;
+	}
+	if (!tool) return;
+
+	switch (event.type) {
+		case 'tool_call':
+			return;
+		case 'tool_start':
+			tool.args = event.args;
+			tool.by = event.by;
+			tool.parent = event.parentToolCallId ?? null;
+			tool.state = 'running';
+			tool.since = at;
+			if (event.by === 'agent' && busy(conversation.activity)) {
+				conversation.activity = { kind: 'tools', since: at };
+			}
+			return;
+		case 'tool_update':
+			tool.output = (event.mode === 'append' ? tool.output + event.text : event.text).slice(
+				-OUTPUT_KEPT,
+			);
+			return;
+		case 'tool_end':
+			tool.state = event.outcome;
+			tool.output = event.text.slice(-OUTPUT_KEPT);
+			tool.images = event.images;
+			tool.exitCode = event.exitCode ?? null;
+			tool.patch = event.patch ?? null;
+			tool.durationMs = event.durationMs ?? at - tool.since;
+			if (conversation.activity.kind === 'tools' && !messages.some(runningForAgent)) {
+				conversation.activity = { kind: 'working', since: at };
+			}
+			return;
+	}
+}
+
+function endRetry(
+	conversation: Conversation,
+	event: Extract<AgentEvent, { type: 'auto_retry_end' }>,
+	at: number,
+) {
+	countWait(conversation, at);
+	const { success, reason = 'exhausted', attempt: attempts, finalError = '' } = event;
+
+	if (success) {
+		closeRetries(conversation.messages, 'recovered');
+		conversation.activity = { kind: 'working', since: at };
+		return;
+	}
+	const outcome = reason === 'cancelled' || reason === 'stopped' ? reason : 'failed';
+	const closed = closeRetries(conversation.messages, outcome);
+	if (reason === 'stopped') return;
+
+	const errorMessage = closed.at(-1)?.attempts.at(-1)?.errorMessage ?? finalError;
+	const waitedMs = closed.reduce((sum, retries) => sum + retries.waitedMs, 0);
+	conversation.activity = { kind: 'failed', failure: { errorMessage, reason, attempts, waitedMs } };
+}
+
+/** A message delivered in mid-sequence splits it in two; both parts end together. */
+function closeRetries(messages: Message[], outcome: RetriesMessage['outcome']) {
+	const open = messages.filter(
+		(message): message is RetriesMessage =>
+			message.kind === 'retries' && message.outcome === 'open',
+	);
+	for (const retries of open) retries.outcome = outcome;
+	return open;
+}
+
+/** Adds the wait that ends now to its sequence; returns why it waited. */
+function countWait(conversation: Conversation, at: number): string {
+	const { activity } = conversation;
+	if (activity.kind !== 'waiting') return '';
+	const retries = lastRetries(conversation.messages);
+	if (retries) retries.waitedMs += at - activity.since;
+	return activity.errorMessage;
+}
+
+function settle(conversation: Conversation, aborted: boolean) {
+	const { messages } = conversation;
+	interrupt(messages);
+	const open = closeRetries(messages, aborted ? 'stopped' : 'failed').at(-1);
+
+	if (aborted) {
+		conversation.activity = { kind: 'stopped' };
+	} else if (open) {
+		const errorMessage = open.attempts.at(-1)?.errorMessage ?? '';
+		const failure = { errorMessage, reason: 'final' as const, attempts: 0, waitedMs: 0 };
+		conversation.activity = { kind: 'failed', failure };
+	} else if (conversation.activity.kind !== 'failed') {
+		conversation.activity = { kind: 'idle' };
+	}
+}
+
+/** Nothing of the run goes on: what was still open did not end by itself. */
+function interrupt(messages: Message[]) {
+	for (const message of messages) {
+		if (message.kind === 'assistant' && message.state === 'streaming') message.state = 'stopped';
+		if (message.kind !== 'tool' || message.by === 'user') continue;
+		if (message.state === 'running' || message.state === 'preparing') message.state = 'stopped';
+	}
+}
+
+/** Whether Pi is at something that "Stop" would end. */
+export const busy = ({ kind }: Activity) =>
+	kind === 'working' ||
+	kind === 'tools' ||
+	kind === 'waiting' ||
+	kind === 'retrying' ||
+	kind === 'compacting';
+
+const runningForAgent = (message: Message) =>
+	message.kind === 'tool' && message.by === 'agent' && message.state === 'running';
+
+const findAssistant = (messages: Message[], id: string) =>
+	messages.findLast(
+		(message): message is AssistantMessage => message.kind === 'assistant' && message.id === id,
+	);
+
+const lastRetries = (messages: Message[]) =>
+	messages.findLast((message): message is RetriesMessage => message.kind === 'retries');

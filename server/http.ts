@@ -1,0 +1,47 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { fileURLToPath } from 'node:url';
+import sirv from 'sirv';
+import type { Gate } from './gate.ts';
+
+const DIST = fileURLToPath(new URL('../dist', import.meta.url));
+
+const HEADERS = {
+	'Content-Security-Policy': [
+		"default-src 'none'",
+		"script-src 'self'",
+		"style-src 'self'",
+		"img-src 'self' data:",
+		"connect-src 'self'",
+		"base-uri 'none'",
+		"form-action 'none'",
+		"frame-ancestors 'none'",
+		"require-trusted-types-for 'script'",
+		'trusted-types svelte-trusted-html',
+	].join('; '),
+	'X-Content-Type-Options': 'nosniff',
+	'Referrer-Policy': 'no-referrer',
+	'Cross-Origin-Opener-Policy': 'same-origin',
+	'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/** Answers requests: the built page with its headers, or a refusal. */
+export function page(gate: Gate) {
+	const files = sirv(DIST, { etag: true, single: false });
+
+	return (request: IncomingMessage, response: ServerResponse) => {
+		for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+
+		const refusal = gate.refuse(request);
+		if (refusal) return void response.writeHead(refusal.status).end(refusal.message);
+		if (request.method !== 'GET' && request.method !== 'HEAD') {
+			return void response.writeHead(405, { Allow: 'GET, HEAD' }).end('Only GET and HEAD.');
+		}
+		// What is built is named by its content; the page itself is not.
+		const immutable = request.url?.startsWith('/assets/');
+		response.setHeader(
+			'Cache-Control',
+			immutable ? 'public, max-age=31536000, immutable' : 'no-cache',
+		);
+		files(request, response, () => void response.writeHead(404).end('There is nothing here.'));
+	};
+}

@@ -1,0 +1,8 @@
+import { mount } from 'svelte';
+import './app.css';
+import App from './App.svelte';
+import { App as AppState } from './state/app.svelte.ts';
+
+const app = new AppState(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/`);
+app.start();
+mount(App, { target: document.getElementById('app')!, props: { app } });

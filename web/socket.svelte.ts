@@ -1,0 +1,57 @@
+import type { ClientMessage, ServerMessage } from '../server/protocol.ts';
+
+const FIRST_DELAY_MS = 250;
+const LONGEST_DELAY_MS = 5_000;
+
+/** Browser end of the wire: connects, connects again, delivers. What is said is others' business. */
+export class Socket {
+	state = $state<'connecting' | 'open' | 'lost'>('connecting');
+
+	#url: string;
+	#socket: WebSocket | undefined;
+	#failures = 0;
+	#timer: ReturnType<typeof setTimeout> | undefined;
+	#onopen: () => void;
+	#onmessage: (message: ServerMessage) => void;
+
+	constructor(url: string, onopen: () => void, onmessage: (message: ServerMessage) => void) {
+		this.#url = url;
+		this.#onopen = onopen;
+		this.#onmessage = onmessage;
+	}
+
+	/** Connects, and stays connected: at once when the network returns or the tab wakes. */
+	start() {
+		this.#connect();
+		const soon = () => this.state === 'lost' && this.#connect();
+		window.addEventListener('online', soon);
+		document.addEventListener('visibilitychange', () => document.hidden || soon());
+	}
+
+	/** False when there is no connection; then the message was not sent. */
+	send(message: ClientMessage): boolean {
+		if (this.state !== 'open') return false;
+		this.#socket!.send(JSON.stringify(message));
+		return true;
+	}
+
+	#connect() {
+		clearTimeout(this.#timer);
+		this.#socket?.close();
+		const socket = new WebSocket(this.#url);
+		this.#socket = socket;
+
+		socket.onopen = () => {
+			this.#failures = 0;
+			this.state = 'open';
+			this.#onopen();
+		};
+		socket.onmessage = ({ data }) => this.#onmessage(JSON.parse(data as string) as ServerMessage);
+		socket.onclose = () => {
+			if (socket !== this.#socket) return;
+			this.state = 'lost';
+			const delay = Math.min(FIRST_DELAY_MS * 2 ** this.#failures++, LONGEST_DELAY_MS);
+			this.#timer = setTimeout(() => this.#connect(), delay * (0.75 + Math.random() / 2));
+		};
+	}
+}

@@ -1,0 +1,249 @@
+import type { DialogAnswer, Image } from '../../server/bridge/events.ts';
+import { applyEvent, busy, emptyConversation } from '../../server/conversation.ts';
+import type { Activity, ToolMessage } from '../../server/conversation.ts';
+import type { Command, CommandResult, ServerMessage } from '../../server/protocol.ts';
+import { draft } from './draft.ts';
+import type { Outbox } from './outbox.ts';
+
+/** A prompt on its way: shown at once, until the conversation holds it. */
+export interface Pending {
+	id: string;
+	text: string;
+	images: Image[];
+	state: 'sending' | 'accepted' | 'failed';
+	error: string;
+}
+
+/** The smallest stop that applies now, which Escape does. */
+export type SmallestStop =
+	{ kind: 'retry' } | { kind: 'command'; tool: ToolMessage } | { kind: 'run' } | null;
+
+/** One session as this browser sees it. */
+export class Session {
+	/** Null until the proxy has named a new one. */
+	id = $state<string | null>(null);
+	conversation = $state(emptyConversation());
+	pending = $state<Pending[]>([]);
+	/** What is in the editor. */
+	text = $state('');
+	images = $state.raw<Image[]>([]);
+	/** What was asked to stop and has not ended yet: a tool's id, `run` or `retry`. */
+	stopping = $state<string[]>([]);
+	/** Why the last thing asked for was refused. */
+	complaint = $state<string | null>(null);
+	/** Why the session could not be opened. */
+	refused = $state<string | null>(null);
+
+	busy = $derived(busy(this.conversation.activity));
+	running = $derived(
+		this.conversation.messages.filter(
+			(message): message is ToolMessage => message.kind === 'tool' && message.state === 'running',
+		),
+	);
+	smallestStop = $derived(this.#smallestStop());
+
+	#outbox: Outbox;
+	/** The id, as soon as the proxy has named it: what is asked before that waits for it. */
+	#named = Promise.withResolvers<string>();
+	/** This page's clock less the proxy's, in ms. */
+	#offset = 0;
+	#seq = 0;
+	#onlost: () => void;
+
+	/** `onlost` is called when an event was missed and a fresh snapshot is needed. */
+	constructor(outbox: Outbox, id: string | null, onlost: () => void) {
+		this.#outbox = outbox;
+		this.#onlost = onlost;
+		this.id = id;
+		this.text = draft.load(id);
+		if (id !== null) this.#named.resolve(id);
+	}
+
+	/** How long ago, in ms, a moment on the proxy's clock was. */
+	elapsed(since: number) {
+		return performance.now() - this.#offset - since;
+	}
+
+	welcome(message: Extract<ServerMessage, { type: 'welcome' }>) {
+		this.refused = null;
+		this.#offset = performance.now() - message.now;
+		this.#seq = message.seq;
+		this.conversation = message.conversation;
+		this.stopping = [];
+		this.#dropDelivered();
+		if (this.id === null) {
+			this.id = message.session;
+			draft.save(null, '');
+			draft.save(this.id, this.text);
+			this.#named.resolve(this.id);
+		}
+	}
+
+	receive({ events }: Extract<ServerMessage, { type: 'events' }>) {
+		for (const { seq, at, event } of events) {
+			if (seq <= this.#seq) continue;
+			if (seq > this.#seq + 1) return this.#onlost();
+			this.#seq = seq;
+			// The proxy keeps its snapshot with this same function.
+			applyEvent(this.conversation, event, at);
+
+			if (event.type === 'user_message') this.#dropDelivered();
+			else if (event.type === 'editor_text') this.edit(event.text);
+			else if (event.type === 'tool_end') this.#stopped(event.toolCallId);
+			else if (event.type === 'auto_retry_end') this.#stopped('retry');
+			else if (event.type === 'agent_settled' || event.type === 'exit') this.stopping = [];
+		}
+	}
+
+	edit(text: string) {
+		this.text = text;
+		draft.save(this.id, text);
+	}
+
+	/** Sends what is in the editor; `!` before it makes it a command of the person. */
+	submit(when: 'steer' | 'followUp') {
+		const text = this.text.trim();
+		if (text === '' && this.images.length === 0) return;
+
+		if (text.startsWith('!') && text.length > 1 && this.images.length === 0) {
+			void this.#ask({ type: 'bash', command: text.slice(1).trim() });
+		} else this.prompt(text, this.images, when);
+		this.edit('');
+		this.images = [];
+	}
+
+	prompt(text: string, images: Image[] = [], when: 'steer' | 'followUp' = 'steer') {
+		const id = crypto.randomUUID();
+		this.pending.push({ id, text, images, state: 'sending', error: '' });
+		void this.#send(this.pending.at(-1)!, when);
+	}
+
+	/** Sends a prompt again that was refused. */
+	again(prompt: Pending) {
+		this.#drop(prompt.id);
+		this.prompt(prompt.text, prompt.images);
+	}
+
+	/** Puts a prompt that was refused back into the editor. */
+	takeBack(prompt: Pending) {
+		this.#drop(prompt.id);
+		this.#putBack(prompt.text);
+	}
+
+	abort() {
+		this.stopping.push('run');
+		void this.#ask({ type: 'abort' });
+	}
+
+	async abortRetry() {
+		this.stopping.push('retry');
+		this.#take(await this.#ask({ type: 'abort_retry' }));
+	}
+
+	retryNow() {
+		void this.#ask({ type: 'retry_now' });
+	}
+
+	retry() {
+		return this.#ask({ type: 'retry' });
+	}
+
+	abortBash(toolCallId: string) {
+		this.stopping.push(toolCallId);
+		void this.#ask({ type: 'abort_bash', toolCallId });
+	}
+
+	/** Escape. */
+	stopSmallest() {
+		const stop = this.smallestStop;
+		if (stop?.kind === 'retry') void this.abortRetry();
+		else if (stop?.kind === 'command') this.abortBash(stop.tool.id);
+		else if (stop?.kind === 'run') this.abort();
+	}
+
+	setAutoRetry(enabled: boolean) {
+		return this.#ask({ type: 'set_auto_retry', enabled });
+	}
+
+	async clearQueue() {
+		this.#take(await this.#ask({ type: 'clear_queue' }));
+	}
+
+	/** Puts messages that were queued and came back into the editor, or drops them. */
+	takeReturned(ids: string[], keep: boolean) {
+		const taken = this.conversation.returned.filter(({ id }) => ids.includes(id));
+		if (keep) for (const { text } of taken) this.#putBack(text);
+		void this.#ask({ type: 'take_returned', ids });
+	}
+
+	answer(dialogId: string, answer: DialogAnswer) {
+		void this.#ask({ type: 'answer', dialogId, answer });
+	}
+
+	restart() {
+		return this.#ask({ type: 'restart' });
+	}
+
+	async #send(prompt: Pending, when: 'steer' | 'followUp') {
+		const { id, text, images } = prompt;
+		try {
+			const command = { type: 'prompt' as const, text, images: $state.snapshot(images), when };
+			const { disposition } = await this.#outbox.ask(await this.#named.promise, command, id);
+			const shown = this.pending.find((one) => one.id === id);
+			// A queued one is in the queue, and one that was handled leaves nothing behind.
+			if (disposition !== 'started') this.#drop(id);
+			else if (shown) shown.state = 'accepted';
+		} catch (error) {
+			const shown = this.pending.find((one) => one.id === id);
+			if (shown) Object.assign(shown, { state: 'failed', error: (error as Error).message });
+		}
+	}
+
+	async #ask(command: Command): Promise<CommandResult> {
+		this.complaint = null;
+		try {
+			return await this.#outbox.ask(await this.#named.promise, command);
+		} catch (error) {
+			this.complaint = (error as Error).message;
+			this.stopping = [];
+			return {};
+		}
+	}
+
+	#take({ returned = [] }: CommandResult) {
+		if (returned.length === 0) return;
+		for (const { text } of returned) this.#putBack(text);
+		void this.#ask({ type: 'take_returned', ids: returned.map(({ id }) => id) });
+	}
+
+	#putBack(text: string) {
+		this.edit(this.text.trim() === '' ? text : `${this.text.trimEnd()}\n\n${text}`);
+	}
+
+	#stopped(what: string) {
+		this.stopping = this.stopping.filter((one) => one !== what);
+	}
+
+	#drop(id: string) {
+		this.pending = this.pending.filter((one) => one.id !== id);
+	}
+
+	#dropDelivered() {
+		const delivered = new Set(
+			this.conversation.messages.map((message) =>
+				message.kind === 'user' ? message.promptId : null,
+			),
+		);
+		if (this.pending.some(({ id }) => delivered.has(id))) {
+			this.pending = this.pending.filter(({ id }) => !delivered.has(id));
+		}
+	}
+
+	#smallestStop(): SmallestStop {
+		const activity: Activity = this.conversation.activity;
+		if (activity.kind === 'waiting') return { kind: 'retry' };
+		const tool = this.running.findLast(({ name }) => name === 'bash');
+		if (tool) return { kind: 'command', tool };
+		return this.busy ? { kind: 'run' } : null;
+	}
+}
