@@ -87,7 +87,10 @@ for (const scheme of ['light', 'dark'] as const) {
 			const { url } = await start(never, DEMO);
 			await page.goto(url);
 			const faultless = async (state: string) => {
-				const { violations } = await new AxeBuilder({ page }).analyze();
+				const { violations } = await new AxeBuilder({ page })
+					// An answer's headings are the model's, and begin at any level.
+					.disableRules(['heading-order'])
+					.analyze();
 				const found = violations.flatMap(({ id, nodes }) =>
 					nodes.map(({ html }) => `${id}: ${html}`),
 				);

@@ -110,8 +110,9 @@ function run(args) {
 	}
 	// A signal to `npm start` may end npm or its shell and never reach this process.
 	const parent = process.ppid;
+	const npm = parentOf(parent);
 	const watch = setInterval(() => {
-		if (process.ppid !== parent) child.kill('SIGTERM');
+		if (process.ppid !== parent || parentOf(parent) !== npm) child.kill('SIGTERM');
 	}, PARENT_CHECK_MS);
 
 	child.on('error', (error) => fail(`Holdfast could not start ${node}: ${error.message}`));
@@ -119,6 +120,12 @@ function run(args) {
 		clearInterval(watch);
 		process.exitCode = code ?? (signal === 'SIGTERM' || signal === 'SIGINT' ? 0 : 1);
 	});
+}
+
+/** npm, when the parent is the shell in which it runs its scripts. Only Linux tells. */
+function parentOf(pid) {
+	const stat = process.env.npm_lifecycle_event ? readIfThere(`/proc/${pid}/stat`) : undefined;
+	return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[1];
 }
 
 function hash(files) {

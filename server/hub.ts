@@ -94,7 +94,9 @@ export class Hub {
 	async close() {
 		const sessions = await Promise.allSettled([...this.#sessions.values(), this.#fresh]);
 		await Promise.allSettled(
-			sessions.map((session) => session.status === 'fulfilled' && session.value?.close()),
+			sessions.flatMap((session) =>
+				session.status === 'fulfilled' && session.value ? [session.value.close()] : [],
+			),
 		);
 		const probe = await this.#probe?.catch(() => undefined);
 		await Promise.all([probe?.provider?.close(), probe?.session?.close()]);

@@ -56,13 +56,13 @@ async function main() {
 	const server = createServer();
 	const port = await listen(server, flags.port, flags.host);
 	const gate = new Gate(flags.host, port);
-	server.on('request', page(gate));
 
 	const sockets = new WebSocketServer({
 		noServer: true,
 		maxPayload: MAX_FRAME_BYTES,
 		perMessageDeflate: false,
 	});
+	const dev = flags.dev ? await import('./dev.ts') : undefined;
 	server.on('upgrade', (request, socket, head) => {
 		socket.on('error', () => socket.destroy());
 		const refusal = gate.refuse(request);
@@ -71,8 +71,11 @@ async function main() {
 				`HTTP/1.1 ${refusal.status} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
 			);
 		}
+		if (dev && request.headers['sec-websocket-protocol'] === dev.HMR_PROTOCOL) return;
 		sockets.handleUpgrade(request, socket, head, (browser) => new Connection(browser, hub));
 	});
+
+	server.on('request', dev ? await dev.devPage(gate, server) : page(gate));
 
 	const session =
 		flags.session ?? (flags.continue ? (await opened.catch(() => undefined))?.id : undefined);
@@ -107,6 +110,8 @@ function parseFlags() {
 			pi: { type: 'string' },
 			continue: { type: 'boolean', default: false },
 			session: { type: 'string' },
+			/** For work on Holdfast itself: `npm run dev`. */
+			dev: { type: 'boolean', default: false },
 			help: { type: 'boolean', default: false },
 		},
 	});

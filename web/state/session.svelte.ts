@@ -229,14 +229,11 @@ export class Session {
 	}
 
 	#dropDelivered() {
-		const delivered = new Set(
-			this.conversation.messages.map((message) =>
-				message.kind === 'user' ? message.promptId : null,
-			),
+		if (this.pending.length === 0) return;
+		const { messages } = this.conversation;
+		this.pending = this.pending.filter(
+			({ id }) => !messages.some((message) => message.kind === 'user' && message.promptId === id),
 		);
-		if (this.pending.some(({ id }) => delivered.has(id))) {
-			this.pending = this.pending.filter(({ id }) => !delivered.has(id));
-		}
 	}
 
 	#smallestStop(): SmallestStop {
