@@ -16,7 +16,7 @@ export interface Holdfast {
 	provider: Provider;
 	settingsFile: string;
 	/** Ends the proxy with SIGTERM and starts it again on the same port. */
-	restart(): Promise<void>;
+	restart(...flags: string[]): Promise<void>;
 	proxy: ChildProcess;
 	stderr(): string;
 }
@@ -61,9 +61,9 @@ export const test = base.extend<Fixtures>({
 
 async function startProxy(folder: Scripted, flags: string[]): Promise<Holdfast> {
 	let stderr = '';
-	const launch = (port: string) =>
+	const launch = (port: string, more: string[] = []) =>
 		new Promise<{ proxy: ChildProcess; url: string }>((resolve, reject) => {
-			const args = [MAIN, '--port', port, '--no-open', '--cwd', folder.cwd, ...flags];
+			const args = [MAIN, '--port', port, '--no-open', '--cwd', folder.cwd, ...flags, ...more];
 			const proxy = spawn(process.execPath, args, {
 				env: folder.env,
 				stdio: ['ignore', 'pipe', 'pipe'],
@@ -84,9 +84,9 @@ async function startProxy(folder: Scripted, flags: string[]): Promise<Holdfast> 
 		provider: folder.provider,
 		settingsFile: `${folder.agentDir}/settings.json`,
 		stderr: () => stderr,
-		async restart() {
+		async restart(...more) {
 			await end(holdfast.proxy);
-			Object.assign(holdfast, await launch(new URL(holdfast.url).port));
+			Object.assign(holdfast, await launch(new URL(holdfast.url).port, more));
 		},
 	};
 	return holdfast;

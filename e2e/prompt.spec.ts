@@ -158,6 +158,33 @@ test('an address opens that session of Pi, also after the proxy was started agai
 	await expect(ui.answers.last()).toHaveText('There it is.');
 });
 
+test('`--continue` opens the session last worked on in the folder, `--session` the one it names', async ({
+	page,
+	start,
+	ui,
+}) => {
+	const holdfast = await start(({ messages }) => [{ text: `Heard: ${messages.at(-1)!.text}` }]);
+	await page.goto(holdfast.url);
+	await ui.send('the first');
+	await expect(ui.answers).toHaveText(['Heard: the first']);
+	await ui.rested();
+	const first = new URL(page.url()).searchParams.get('session')!;
+	await ui.button('New conversation').click();
+	await ui.send('the last');
+	await expect(ui.answers).toHaveText(['Heard: the last']);
+	await ui.rested();
+	await page.goto('about:blank');
+
+	await holdfast.restart('--continue');
+	await page.goto(holdfast.url);
+	await expect(ui.answers).toHaveText(['Heard: the last']);
+
+	await holdfast.restart('--session', first);
+	expect(holdfast.url).toContain(first);
+	await page.goto(holdfast.url);
+	await expect(ui.answers).toHaveText(['Heard: the first']);
+});
+
 test('a page that was open while the proxy was restarted comes back by itself', async ({
 	page,
 	start,

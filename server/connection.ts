@@ -1,12 +1,11 @@
 import type { WebSocket } from 'ws';
 import type { Hub } from './hub.ts';
 import { parseClientMessage } from './protocol.ts';
-import type { ClientMessage, CommandResult, ServerMessage } from './protocol.ts';
+import type { ClientMessage, ServerMessage } from './protocol.ts';
 import type { Session, Watcher } from './session.ts';
 
 /** What a browser may leave unread before it is cut off. It comes back and gets a snapshot. */
 const MAX_BACKLOG_BYTES = 4 * 1024 * 1024;
-const ANSWERS_KEPT = 1_000;
 
 /** One browser. Knows how to talk to it; what to say is the session's business. */
 export class Connection implements Watcher {
@@ -39,7 +38,7 @@ export class Connection implements Watcher {
 		}
 		switch (message.type) {
 			case 'hello':
-				return void this.#watch(message.session);
+				return void this.#watch(message);
 			case 'command':
 				return void this.#run(message);
 			case 'list':
@@ -52,14 +51,16 @@ export class Connection implements Watcher {
 		}
 	}
 
-	async #watch(id: string) {
+	async #watch({ session: id, seen }: Extract<ClientMessage, { type: 'hello' }>) {
 		try {
-			const session = await (id === 'new' ? this.#hub.fresh() : this.#hub.open(id));
+			const session = await (id === 'new'
+				? this.#hub.fresh()
+				: this.#hub.open(id, seen !== undefined));
 			this.#watched?.leave(this);
 			this.#watched = undefined;
 			if (this.#socket.readyState !== this.#socket.OPEN) return;
 			this.#watched = session;
-			session.watch(this);
+			session.watch(this, seen);
 		} catch (error) {
 			this.send({ type: 'refused', session: id, error: (error as Error).message });
 		}
@@ -69,23 +70,10 @@ export class Connection implements Watcher {
 		try {
 			const session = await this.#hub.find(sessionId);
 			if (!session) throw new Error('This session is not open any more. Reload the page.');
-			const result = await once(id, () => session.run(command, id));
+			const result = await session.run(command, id);
 			this.send({ type: 'reply', id, ok: true, result });
 		} catch (error) {
 			this.send({ type: 'reply', id, ok: false, error: (error as Error).message });
 		}
 	}
-}
-
-const answers = new Map<string, Promise<CommandResult>>();
-
-/** Runs what has this id unless it ran already; then only its answer is given again. */
-function once(id: string, run: () => Promise<CommandResult>): Promise<CommandResult> {
-	const known = answers.get(id);
-	if (known) return known;
-
-	const answer = run();
-	answers.set(id, answer);
-	if (answers.size > ANSWERS_KEPT) answers.delete(answers.keys().next().value!);
-	return answer;
 }

@@ -1,3 +1,4 @@
+import type { EngineEvent } from './engine.ts';
 import type {
 	AgentEvent,
 	CompactionReason,
@@ -10,7 +11,9 @@ import type {
 
 /** What happens to a conversation: what its agent says, and what the proxy adds. */
 export type SessionEvent =
-	| AgentEvent
+	| EngineEvent
+	/** These prompts were accepted, and Pi has lost them. */
+	| { type: 'prompts_lost'; ids: string[] }
 	/** A browser took returned messages back into its editor. */
 	| { type: 'returned_taken'; ids: string[] }
 	/** The agent is ready, for the first time or again. */
@@ -31,7 +34,8 @@ export interface Conversation {
 	/** Messages that were queued and will not be sent, until somebody takes them back. */
 	returned: ReturnedMessage[];
 	dialogs: (Dialog & { since: number })[];
-	notices: Notice[];
+	/** When the model was last heard of. */
+	heard: number;
 	statuses: Record<string, string>;
 	stats: { contextPercent: number | null; cost: number } | null;
 }
@@ -69,23 +73,43 @@ export type Activity =
 			then: 'idle' | 'working';
 	  }
 	| { kind: 'stopped' }
-	| { kind: 'gone'; description: string };
+	| {
+			kind: 'gone';
+			description: string;
+			/** Whether a run was cut off. */
+			interrupted: boolean;
+			/** It is being started again by itself. */
+			restarting: boolean;
+	  };
 
 /** A request that failed and will not be sent again unless the person says so. */
 export interface Failure {
 	errorMessage: string;
-	/** `final` is an error that Pi does not retry; `off` one that it would, were it switched on. */
-	reason: 'exhausted' | 'cancelled' | 'off' | 'final';
+	/**
+	 * `final` is an error that Pi does not retry; `off` one that it would, were it switched on;
+	 * `interrupted` is no failure of the request: Pi itself died in mid-run.
+	 */
+	reason: 'exhausted' | 'cancelled' | 'off' | 'final' | 'interrupted';
 	/** How many retries were made, and how long they waited together. */
 	attempts: number;
 	waitedMs: number;
 }
 
 export type Message =
-	| { kind: 'user'; id: string; text: string; images: Image[]; promptId: string | null }
+	| {
+			kind: 'user';
+			id: string;
+			text: string;
+			images: Image[];
+			promptId: string | null;
+			/** Pi has died and does not remember it. */
+			lost: boolean;
+	  }
 	| AssistantMessage
 	| ToolMessage
 	| RetriesMessage
+	/** Something that happened, in a line: Pi ended, an extension has a word to say. */
+	| { kind: 'notice'; id: string; level: 'info' | 'warning' | 'error'; text: string }
 	| {
 			kind: 'compaction';
 			id: string;
@@ -134,14 +158,7 @@ export interface QueuedMessage {
 	when: 'steer' | 'followUp';
 }
 
-export interface Notice {
-	id: number;
-	level: 'info' | 'warning' | 'error';
-	text: string;
-}
-
 export const OUTPUT_KEPT = 64 * 1024;
-const NOTICES_KEPT = 20;
 
 export function emptyConversation(): Conversation {
 	return {
@@ -153,11 +170,22 @@ export function emptyConversation(): Conversation {
 		queue: [],
 		returned: [],
 		dialogs: [],
-		notices: [],
+		heard: 0,
 		statuses: {},
 		stats: null,
 	};
 }
+
+/** Signs of life from the model, or of a request that has just gone out to it. */
+const HEARD = new Set<SessionEvent['type']>([
+	'run_start',
+	'auto_retry_attempt_start',
+	'message_start',
+	'text',
+	'thinking',
+	'tool_call',
+	'tool_end',
+]);
 
 /**
  * Applies one event, in place. The proxy's snapshot and every page are made by this function
@@ -166,13 +194,41 @@ export function emptyConversation(): Conversation {
  */
 export function applyEvent(conversation: Conversation, event: SessionEvent, at: number) {
 	const { messages } = conversation;
+	if (HEARD.has(event.type)) conversation.heard = at;
 
 	switch (event.type) {
 		case 'engine_ready':
 			conversation.session = event.session;
 			conversation.autoRetry = event.autoRetry;
 			conversation.demo = event.demo;
-			conversation.activity = { kind: 'idle' };
+			conversation.activity = afterStart(conversation.activity);
+			return;
+		case 'engine_lost': {
+			if (event.leftovers.length > 0) {
+				addNotice(
+					messages,
+					'info',
+					`Ended what Pi had left running: ${event.leftovers.join(', ')}`,
+				);
+			}
+			if (conversation.activity.kind === 'gone') {
+				conversation.activity.restarting = event.restarting;
+			}
+			return;
+		}
+		case 'engine_failed':
+			conversation.activity = {
+				kind: 'gone',
+				description: event.description,
+				interrupted: false,
+				restarting: false,
+			};
+			return;
+		case 'prompts_lost':
+			for (const message of messages) {
+				if (message.kind === 'user' && event.ids.includes(message.promptId ?? ''))
+					message.lost = true;
+			}
 			return;
 		case 'session_changed':
 			conversation.session = event.session;
@@ -188,7 +244,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 
 		case 'user_message': {
 			const { messageId: id, text, images, promptId = null } = event;
-			messages.push({ kind: 'user', id, text, images, promptId });
+			messages.push({ kind: 'user', id, text, images, promptId, lost: false });
 			return;
 		}
 		case 'message_start':
@@ -285,9 +341,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 			conversation.dialogs = conversation.dialogs.filter(({ id }) => id !== event.dialogId);
 			return;
 		case 'notice': {
-			const { level, text } = event;
-			const id = (conversation.notices.at(-1)?.id ?? 0) + 1;
-			conversation.notices = [...conversation.notices, { id, level, text }].slice(-NOTICES_KEPT);
+			addNotice(messages, event.level, event.text);
 			return;
 		}
 		case 'status':
@@ -295,10 +349,17 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 			else conversation.statuses[event.key] = event.text;
 			return;
 		case 'exit':
-			interrupt(messages);
 			conversation.queue = [];
 			conversation.dialogs = [];
-			conversation.activity = { kind: 'gone', description: event.description };
+			conversation.activity = {
+				kind: 'gone',
+				description: event.description,
+				interrupted: busy(conversation.activity),
+				restarting: false,
+			};
+			interrupt(messages);
+			closeRetries(messages, 'stopped');
+			addNotice(messages, 'error', event.description.split('\n')[0]!);
 			return;
 
 		// For the browser that is open, not for what a conversation looks like.
@@ -308,6 +369,17 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 		default:
 			event satisfies never;
 	}
+}
+
+function afterStart(before: Activity): Activity {
+	if (before.kind !== 'gone' || !before.interrupted) return { kind: 'idle' };
+	const errorMessage = before.description;
+	const failure = { errorMessage, reason: 'interrupted' as const, attempts: 0, waitedMs: 0 };
+	return { kind: 'failed', failure };
+}
+
+function addNotice(messages: Message[], level: 'info' | 'warning' | 'error', text: string) {
+	messages.push({ kind: 'notice', id: `notice-${messages.length}`, level, text });
 }
 
 function endMessage(messages: Message[], event: Extract<AgentEvent, { type: 'message_end' }>) {

@@ -5,9 +5,12 @@ import type { AgentOptions } from './bridge/agent.ts';
 import type { PiCommand } from './bridge/pi.ts';
 import type { Provider } from './demo/provider.ts';
 import { SCENES, startDemo } from './demo/scenes.ts';
+import { Journal } from './journal.ts';
 import type { SessionSummary } from './protocol.ts';
 import { listSessionFiles, sessionFolder, sessionTitle } from './session-files.ts';
 import { Session } from './session.ts';
+import type { SessionOptions } from './session.ts';
+import { OWNER, StateFolder, stateFolder } from './state-folder.ts';
 
 export interface HubOptions {
 	cwd: string;
@@ -17,6 +20,8 @@ export interface HubOptions {
 	demo: 'always' | 'when needed';
 	/** Called once, when it was found that no provider is configured. */
 	ondemo?: () => void;
+	/** How many events a session keeps for browsers that missed some. */
+	ringEvents?: number;
 }
 
 const LISTED = 60;
@@ -24,12 +29,21 @@ const LISTED = 60;
 /** The live sessions, by Pi's id: open, find, close. */
 export class Hub {
 	#options: HubOptions;
+	#state: StateFolder;
+	/** What earlier proxies left is ended before anything is started. */
+	#cleaned: Promise<void>;
 	#sessions = new Map<string, Promise<Session>>();
 	#fresh: Promise<Session> | undefined;
 	#probe: Promise<{ provider?: Provider; session?: Session }> | undefined;
 
 	constructor(options: HubOptions) {
 		this.#options = options;
+		this.#state = new StateFolder(options.env);
+		this.#cleaned = this.#state.endLeftovers().then((ended) => {
+			for (const { pid, command } of ended) {
+				console.error(`Ended what an earlier Holdfast had left running: ${command} (${pid})`);
+			}
+		});
 	}
 
 	/** A new conversation. One that nobody has used is as good as new. */
@@ -46,14 +60,15 @@ export class Hub {
 	}
 
 	/**
-	 * The session with this id, started from its file when it is not live.
-	 * @throws {PiError} when there is none
+	 * The session with this id, started from its file when it is not live. `seen` is whether the
+	 * browser had it open before: then Pi may not have written its file yet.
+	 * @throws {Error} when there is none, or another proxy holds it
 	 */
-	async open(id: string): Promise<Session> {
+	async open(id: string, seen = false): Promise<Session> {
 		const live = this.#sessions.get(id);
 		if (live) return live;
 
-		const opening = this.#openFile(id);
+		const opening = this.#openFile(id, seen);
 		this.#sessions.set(id, opening);
 		opening.catch(() => this.#sessions.delete(id));
 		return opening;
@@ -100,21 +115,29 @@ export class Hub {
 		);
 		const probe = await this.#probe?.catch(() => undefined);
 		await Promise.all([probe?.provider?.close(), probe?.session?.close()]);
+		this.#state.close();
 	}
 
-	async #openFile(id: string): Promise<Session> {
+	async #openFile(id: string, seen: boolean): Promise<Session> {
 		const { env } = this.#options;
 		const { provider } = await this.#probed();
 		const files = await listSessionFiles(
 			provider ? demoSessions(env) : await this.#sessionsFolder(),
 		);
 		const file = files.find((one) => one.id === id)?.file;
+		const begun = seen || Journal.exists(this.#state.path, id);
 		// Of a Pi on another machine we see no files; it finds the id itself.
-		if (file === undefined && !this.#options.pi) {
+		if (file === undefined && !begun && !this.#options.pi) {
 			throw new PiError(`There is no session ${id} in Pi's session folder.`);
 		}
-		const cwd = file === undefined ? undefined : await sessionFolder(file);
-		return this.#start({ open: file ?? id }, cwd);
+		this.#state.lock(id);
+		try {
+			if (file === undefined) return await this.#start(begun ? { id } : { open: id });
+			return await this.#start({ open: file }, await sessionFolder(file));
+		} catch (error) {
+			this.#state.unlock(id);
+			throw error;
+		}
 	}
 
 	async #sessionsFolder(): Promise<string> {
@@ -128,13 +151,11 @@ export class Hub {
 	}
 
 	async #start(session: AgentOptions['session'], cwd = this.#options.cwd): Promise<Session> {
+		await this.#cleaned;
 		const { provider, session: first } = await this.#probed();
 		if (session === undefined && first?.unused && this.#add(first)) return first;
 		const options = { ...this.#agentOptions(provider), cwd, ...(session ? { session } : {}) };
-		const started = await Session.start(
-			options,
-			provider ? SCENES.map(({ name, about }) => ({ name, about })) : null,
-		);
+		const started = await Session.start(options, this.#sessionOptions(provider));
 		this.#add(started);
 		return started;
 	}
@@ -157,7 +178,10 @@ export class Hub {
 
 	async #startProbe(): Promise<{ provider?: Provider; session?: Session }> {
 		if (this.#options.demo === 'when needed') {
-			const session = await Session.start(this.#agentOptions(undefined), null);
+			const session = await Session.start(
+				this.#agentOptions(undefined),
+				this.#sessionOptions(undefined),
+			);
 			if (await session.hasModel()) return { session };
 			void session.close();
 			this.#options.ondemo?.();
@@ -165,8 +189,18 @@ export class Hub {
 		return { provider: await startDemo() };
 	}
 
+	#sessionOptions(provider: Provider | undefined): SessionOptions {
+		const { ringEvents } = this.#options;
+		return {
+			state: this.#state,
+			demo: provider ? SCENES.map(({ name, about }) => ({ name, about })) : null,
+			...(ringEvents === undefined ? {} : { ringEvents }),
+		};
+	}
+
 	#agentOptions(provider: Provider | undefined): AgentOptions {
-		const { cwd, env, pi } = this.#options;
+		const { cwd, pi } = this.#options;
+		const env = { ...this.#options.env, [OWNER]: this.#state.owner };
 		const demo = provider
 			? {
 					env: { ...env, HOLDFAST_DEMO_URL: provider.url },
@@ -181,10 +215,6 @@ const agentSessions = (env: NodeJS.ProcessEnv) =>
 	join(env['PI_CODING_AGENT_DIR'] ?? join(env['HOME'] ?? homedir(), '.pi/agent'), 'sessions');
 
 /** The demo's conversations are kept apart: `pi --continue` is not to find them. */
-const demoSessions = (env: NodeJS.ProcessEnv) =>
-	join(
-		env['XDG_STATE_HOME'] ?? join(env['HOME'] ?? homedir(), '.local/state'),
-		'holdfast/demo-sessions',
-	);
+const demoSessions = (env: NodeJS.ProcessEnv) => join(stateFolder(env), 'demo-sessions');
 
 const shorten = (title: string) => title.replace(/\s+/g, ' ').trim().slice(0, 120);

@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import type { ReturnedMessage } from './bridge/events.ts';
 import type { Activity, Conversation, SessionEvent } from './conversation.ts';
 
 /** Ids made by a browser. */
@@ -48,7 +49,14 @@ export type Command = v.InferOutput<typeof Command>;
 /** From a browser. */
 export const ClientMessage = v.variant('type', [
 	/** Opens a session, or a new one, and watches it. */
-	v.strictObject({ type: v.literal('hello'), session: v.union([v.literal('new'), SessionId]) }),
+	v.strictObject({
+		type: v.literal('hello'),
+		session: v.union([v.literal('new'), SessionId]),
+		/** What the browser saw last of it, if anything. */
+		seen: v.optional(
+			v.strictObject({ epoch: v.string(), after: v.pipe(v.number(), v.integer(), v.minValue(0)) }),
+		),
+	}),
 	/** `id` is made by the browser; the same id is never run twice. */
 	v.strictObject({ type: v.literal('command'), id: Id, session: SessionId, command: Command }),
 	/** Asks for the list of sessions. */
@@ -74,6 +82,15 @@ export type ServerMessage =
 			now: number;
 			conversation: Conversation;
 	  }
+	/** The events that a browser missed; the next ones follow. */
+	| {
+			type: 'resumed';
+			session: string;
+			epoch: string;
+			seq: number;
+			now: number;
+			events: NumberedEvent[];
+	  }
 	| { type: 'events'; session: string; events: NumberedEvent[] }
 	| { type: 'reply'; id: string; ok: true; result: CommandResult }
 	| { type: 'reply'; id: string; ok: false; error: string }
@@ -84,10 +101,13 @@ export type ServerMessage =
 	| { type: 'bad_frame'; error: string };
 
 export interface CommandResult {
-	/** For a prompt: whether it began a run, waits in Pi's queue, or is done already. */
-	disposition?: 'started' | 'queued' | 'handled';
+	/**
+	 * For a prompt: whether it began a run, waits in Pi's queue, or is done already; `known` when an
+	 * earlier proxy took it.
+	 */
+	disposition?: 'started' | 'queued' | 'handled' | 'known';
 	/** For what took queued messages back: theirs, to be put into the editor that asked. */
-	returned?: { id: string; text: string }[];
+	returned?: ReturnedMessage[];
 }
 
 export interface SessionSummary {

@@ -1,9 +1,17 @@
+import { existsSync } from 'node:fs';
+import { access, constants, statfs } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
-import { createAgent, PiError } from './bridge/agent.ts';
-import type { Agent, AgentEvent, AgentOptions } from './bridge/agent.ts';
+import { dirname } from 'node:path';
+import { PiError } from './bridge/agent.ts';
+import type { Agent, AgentEvent, AgentOptions, ReturnedMessage } from './bridge/agent.ts';
 import { applyEvent, busy, emptyConversation } from './conversation.ts';
 import type { Conversation, Scenes, SessionEvent } from './conversation.ts';
+import { Engine } from './engine.ts';
+import { Journal } from './journal.ts';
+import type { Accepted } from './journal.ts';
 import type { Command, CommandResult, NumberedEvent, ServerMessage } from './protocol.ts';
+import { Ring } from './ring.ts';
+import type { StateFolder } from './state-folder.ts';
 
 /** Whoever is told what happens in a session. */
 export interface Watcher {
@@ -11,7 +19,10 @@ export interface Watcher {
 }
 
 const FRAME_MS = 16;
+const ANSWERS_KEPT = 1_000;
 const STOP_GRACE_MS = 1_500;
+/** A session file that cannot grow by this much is as good as full. */
+const ROOM_BYTES = 256 * 1024;
 
 /**
  * One agent and its watchers: a snapshot, then numbered events. Text that comes in a burst is
@@ -19,37 +30,55 @@ const STOP_GRACE_MS = 1_500;
  */
 export class Session {
 	readonly id: string;
-	/** New at each start of the agent: numbers of an earlier one mean nothing any more. */
-	epoch = randomUUID();
+	/** New at each start of the proxy: numbers of an earlier one mean nothing any more. */
+	readonly epoch = randomUUID();
 
 	#conversation: Conversation = emptyConversation();
-	#agent: Agent;
-	#options: AgentOptions;
+	#engine: Engine;
+	#journal: Journal;
+	#state: StateFolder;
 	#demo: Scenes | null;
 	#watchers = new Set<Watcher>();
+	#ring: Ring;
 	#seq = 0;
 	#gathered: { at: number; event: SessionEvent }[] = [];
 	#lastFlush = -Infinity;
 	#timer: NodeJS.Timeout | undefined;
-	#unsubscribe = () => {};
+	/** Prompts that Pi has begun to work on, until its file holds them. */
+	#delivered: string[] = [];
+	#answers = new Map<string, Promise<CommandResult>>();
 
-	private constructor(agent: Agent, id: string, options: AgentOptions, demo: Scenes | null) {
-		this.#agent = agent;
+	private constructor(engine: Engine, id: string, options: SessionOptions) {
+		this.#engine = engine;
 		this.id = id;
-		this.#options = options;
-		this.#demo = demo;
+		this.#state = options.state;
+		this.#demo = options.demo;
+		this.#ring = new Ring(options.ringEvents);
+		this.#journal = new Journal(options.state.path, id);
 	}
 
 	/**
 	 * Starts an agent and reads what its session holds.
-	 * @throws {PiError} when Pi cannot be started
+	 * @throws {Error} when Pi cannot be started, or another proxy holds the session
 	 */
-	static async start(options: AgentOptions, demo: Scenes | null): Promise<Session> {
-		const agent = await createAgent(options);
-		const { id } = await agent.state();
-		const session = new Session(agent, id, options, demo);
-		await session.#adopt(agent);
-		return session;
+	static async start(agentOptions: AgentOptions, options: SessionOptions): Promise<Session> {
+		const engine = await Engine.start(agentOptions);
+		try {
+			const { id } = await engine.agent.state();
+			options.state.lock(id);
+			// Whether or not Pi has written its file by then.
+			engine.keep({ id });
+			const session = new Session(engine, id, options);
+			await session.#adopt(engine.agent);
+			engine.attend(
+				(event) => session.#receive(event),
+				(agent) => session.#readopt(agent),
+			);
+			return session;
+		} catch (error) {
+			await engine.close();
+			throw error;
+		}
 	}
 
 	get activity() {
@@ -77,14 +106,18 @@ export class Session {
 
 	/** Whether a provider is configured, so that a model can answer. */
 	async hasModel() {
-		return (await this.#agent.models()).length > 0;
+		return (await this.#engine.agent.models()).length > 0;
 	}
 
-	/** Sends a snapshot now, and every event from then on. */
-	watch(watcher: Watcher) {
+	/**
+	 * Sends the events that the watcher missed, or a snapshot, and every event from then on. Decided
+	 * and subscribed in one tick, so that nothing falls between.
+	 */
+	watch(watcher: Watcher, seen: { epoch: string; after: number } | undefined) {
 		this.#flush();
 		this.#watchers.add(watcher);
-		watcher.send(this.#welcome());
+		const missed = seen?.epoch === this.epoch ? this.#ring.after(seen.after) : undefined;
+		watcher.send(missed ? this.#resume(missed) : this.#welcome());
 	}
 
 	leave(watcher: Watcher) {
@@ -92,46 +125,65 @@ export class Session {
 	}
 
 	/**
-	 * Does what a person asks.
-	 * @throws {PiError} in Pi's words when it refuses
+	 * Does what a person asks. What has this id and ran already is not run again: its answer is.
+	 * @throws {Error} in Pi's words when it refuses, or when it cannot be kept safe
 	 */
-	async run(command: Command, id: string): Promise<CommandResult> {
-		const agent = this.#agent;
+	run(command: Command, id: string): Promise<CommandResult> {
+		const known = this.#answers.get(id);
+		if (known) return known;
+
+		const answer = this.#run(command, id);
+		this.#answers.set(id, answer);
+		if (this.#answers.size > ANSWERS_KEPT) {
+			this.#answers.delete(this.#answers.keys().next().value!);
+		}
+		return answer;
+	}
+
+	async #run(command: Command, id: string): Promise<CommandResult> {
+		// Done by an earlier proxy, or lost with it: then it was offered back.
+		if (this.#journal.knows(id)) return { disposition: 'known' };
+		const agent = () => this.#engine.agent;
+
 		switch (command.type) {
-			case 'prompt': {
-				const { text, images, when } = command;
-				return { disposition: await agent.submit(text, { images, when, promptId: id }) };
-			}
+			case 'prompt':
+				return this.#prompt(command, id);
 			case 'bash':
-				agent.bash(command.command, id).catch((error: unknown) => this.#complain(error));
+				agent();
+				this.#journal.accept({ id, text: '', images: [], time: Date.now() });
+				this.#journal.done(id);
+				agent()
+					.bash(command.command, id)
+					.catch((error: unknown) => this.#complain(error));
 				return {};
 			case 'abort':
-				await agent.abort();
+				await agent().abort();
 				return {};
 			case 'abort_bash':
-				await agent.abortBash(command.toolCallId);
+				await agent().abortBash(command.toolCallId);
 				return {};
 			case 'abort_retry':
-				return { returned: await agent.abortRetry() };
+				return { returned: await agent().abortRetry() };
 			case 'retry_now':
-				await agent.retryNow();
+				await agent().retryNow();
 				return {};
 			case 'retry':
-				await agent.retry();
+				await agent().retry();
 				return {};
 			case 'set_auto_retry':
-				await agent.setAutoRetry(command.enabled);
+				await agent().setAutoRetry(command.enabled);
 				return {};
 			case 'clear_queue':
-				return { returned: await agent.clearQueue() };
+				return { returned: await agent().clearQueue() };
 			case 'take_returned':
+				for (const taken of command.ids) this.#journal.done(taken);
 				this.#receive({ type: 'returned_taken', ids: command.ids });
 				return {};
 			case 'answer':
-				agent.answer(command.dialogId, command.answer);
+				agent().answer(command.dialogId, command.answer);
 				return {};
 			case 'restart':
-				await this.#restart();
+				await this.#engine.restart();
 				return {};
 			default:
 				return command satisfies never;
@@ -142,58 +194,117 @@ export class Session {
 	async close() {
 		if (busy(this.#conversation.activity)) {
 			// Asked for first, so that a command ends now and Pi writes down how.
-			await Promise.race([this.#agent.abort().catch(ignoreGone), later(STOP_GRACE_MS)]);
+			const stopped = this.#engine.agent.abort().catch(ignoreGone);
+			await Promise.race([stopped, later(STOP_GRACE_MS)]);
 		}
-		await this.#agent.close();
+		await this.#engine.close();
+		this.#state.unlock(this.id);
 	}
 
-	/** Takes an agent that is ready: what its session holds, then what it says. */
+	async #prompt(command: Extract<Command, { type: 'prompt' }>, id: string): Promise<CommandResult> {
+		const { text, images, when } = command;
+		const { agent } = this.#engine;
+		await this.#makeSureOfRoom();
+		this.#journal.accept({ id, text, images, time: Date.now() });
+		try {
+			const disposition = await agent.submit(text, { images, when, promptId: id });
+			if (disposition === 'handled') this.#journal.done(id);
+			return { disposition };
+		} catch (error) {
+			// Refused, and the page says so and keeps the text. If Pi died, it is offered back instead.
+			if (this.#conversation.activity.kind !== 'gone') this.#journal.done(id);
+			throw error;
+		}
+	}
+
+	/** @throws {Error} when Pi could not write down what would be said */
+	async #makeSureOfRoom() {
+		const file = this.file;
+		if (file === undefined) return;
+		const folder = dirname(file);
+		// A session folder on another machine is not ours to look at.
+		if (!existsSync(folder)) return;
+		const { bavail, bsize } = await statfs(folder);
+		if (bavail * bsize < ROOM_BYTES) {
+			throw new Error(
+				`The disk that holds Pi's sessions (${folder}) is full. Nothing was sent; make room and send it again.`,
+			);
+		}
+		const written = existsSync(file) ? file : folder;
+		await access(written, constants.W_OK).catch(() => {
+			throw new Error(
+				`Pi cannot write to ${written}. Nothing was sent; mend its permissions and send it again.`,
+			);
+		});
+	}
+
+	/** What the session holds, and what an earlier proxy had accepted for it. */
 	async #adopt(agent: Agent) {
-		const early: AgentEvent[] = [];
-		const unsubscribe = agent.subscribe((event) => early.push(event));
 		const [history, state] = await Promise.all([agent.history(), agent.state()]);
-		unsubscribe();
-
-		const conversation = emptyConversation();
-		const at = performance.now();
 		const { autoRetry, busy: _busy, queued: _queued, ...session } = state;
-		for (const event of history) applyEvent(conversation, event, at);
-		applyEvent(conversation, { type: 'engine_ready', session, autoRetry, demo: this.#demo }, at);
-
-		clearTimeout(this.#timer);
-		this.#timer = undefined;
-		this.#gathered = [];
-		this.#conversation = conversation;
-		this.#agent = agent;
-		this.#unsubscribe = agent.subscribe((event) => this.#receive(event));
-		for (const event of early) this.#receive(event);
+		const at = performance.now();
+		for (const event of history) applyEvent(this.#conversation, event, at);
+		const demo = this.#demo;
+		applyEvent(this.#conversation, { type: 'engine_ready', session, autoRetry, demo }, at);
+		this.#offerBack(history);
 		agent.stats().catch(ignoreGone);
 	}
 
-	/** Ends Pi, however stuck it is, and starts it again on the same session file. */
-	async #restart() {
-		const { file } = this;
-		const autoRetry = this.#conversation.autoRetry;
-		this.#unsubscribe();
-		await this.#agent.close();
+	/** A new agent in the place of one that died: the conversation stays as it was seen. */
+	async #readopt(agent: Agent) {
+		await agent.setAutoRetry(this.#conversation.autoRetry).catch(ignoreGone);
+		const [history, state] = await Promise.all([agent.history(), agent.state()]);
+		const { autoRetry, busy: _busy, queued: _queued, ...session } = state;
+		this.#receive({ type: 'engine_ready', session, autoRetry, demo: this.#demo });
+		this.#offerBack(history);
+		agent.stats().catch(ignoreGone);
+	}
 
-		const session = file === undefined ? {} : { session: { open: file } };
-		const agent = await createAgent({ ...this.#options, ...session });
-		await agent.setAutoRetry(autoRetry).catch(ignoreGone);
-		this.epoch = randomUUID();
-		await this.#adopt(agent);
-		this.#broadcast(this.#welcome());
+	/** Prompts that were accepted and that Pi does not hold belong to the person again. */
+	#offerBack(history: AgentEvent[]) {
+		const lost: Accepted[] = [];
+		for (const accepted of this.#journal.open) {
+			if (holds(history, accepted)) this.#journal.done(accepted.id);
+			else lost.push(accepted);
+		}
+		this.#delivered = [];
+		const known = new Set(this.#conversation.returned.map(({ id }) => id));
+		const messages = lost.filter(({ id }) => !known.has(id)).map(returnedOf);
+		if (lost.length > 0) this.#receive({ type: 'prompts_lost', ids: lost.map(({ id }) => id) });
+		if (messages.length > 0) this.#receive({ type: 'queue_returned', messages });
+	}
+
+	/** Forgets what Pi's own file holds by now: Pi writes what it told before it tells more. */
+	#keepJournal(event: SessionEvent) {
+		if (event.type === 'user_message') {
+			if (event.promptId !== undefined) this.#delivered.push(event.promptId);
+		} else if (SETTLES.has(event.type) && this.#delivered.length > 0) {
+			const { file } = this;
+			// Pi begins its file with the first answer. One on another machine is taken at its word.
+			if (file !== undefined && existsSync(dirname(file)) && !existsSync(file)) return;
+			for (const id of this.#delivered.splice(0)) this.#journal.done(id);
+		}
 	}
 
 	#receive(event: SessionEvent) {
 		const at = performance.now();
+		this.#keepJournal(event);
+		if (event.type === 'queue_returned') this.#restoreImages(event.messages);
 		const last = this.#gathered.at(-1)?.event;
 		if (last && joinText(last, event)) return;
-		this.#gathered.push({ at, event });
+		this.#gathered.push({ at, event: { ...event } });
 
 		const text = event.type === 'text' || event.type === 'thinking' || event.type === 'tool_update';
 		if (!text || at - this.#lastFlush >= FRAME_MS) this.#flush();
 		else this.#timer ??= setTimeout(() => this.#flush(), FRAME_MS - (at - this.#lastFlush));
+	}
+
+	/** Pi gives the texts of its queue back, but not their images. */
+	#restoreImages(messages: ReturnedMessage[]) {
+		for (const message of messages) {
+			const accepted = this.#journal.open.find(({ id }) => id === message.id);
+			if (accepted && accepted.images.length > 0) message.images = accepted.images;
+		}
 	}
 
 	#flush() {
@@ -204,7 +315,10 @@ export class Session {
 		this.#lastFlush = performance.now();
 		const events: NumberedEvent[] = this.#gathered.map((one) => ({ seq: ++this.#seq, ...one }));
 		this.#gathered = [];
-		for (const { event, at } of events) applyEvent(this.#conversation, event, at);
+		for (const numbered of events) {
+			applyEvent(this.#conversation, numbered.event, numbered.at);
+			this.#ring.push(numbered);
+		}
 		this.#broadcast({ type: 'events', session: this.id, events });
 	}
 
@@ -213,14 +327,15 @@ export class Session {
 	}
 
 	#welcome(): ServerMessage {
-		return {
-			type: 'welcome',
-			session: this.id,
-			epoch: this.epoch,
-			seq: this.#seq,
-			now: performance.now(),
-			conversation: this.#conversation,
-		};
+		return { ...this.#greeting(), type: 'welcome', conversation: this.#conversation };
+	}
+
+	#resume(events: NumberedEvent[]): ServerMessage {
+		return { ...this.#greeting(), type: 'resumed', events };
+	}
+
+	#greeting() {
+		return { session: this.id, epoch: this.epoch, seq: this.#seq, now: performance.now() };
 	}
 
 	#complain(error: unknown) {
@@ -228,6 +343,37 @@ export class Session {
 		this.#receive({ type: 'notice', level: 'error', text: (error as PiError).message });
 	}
 }
+
+export interface SessionOptions {
+	state: StateFolder;
+	/** What the demo plays, when it answers instead of a model. */
+	demo: Scenes | null;
+	/** How many events are kept for browsers that missed some. */
+	ringEvents?: number;
+}
+
+/** What Pi tells only after it has written down what it told before. */
+const SETTLES = new Set<SessionEvent['type']>([
+	'message_start',
+	'tool_start',
+	'auto_retry_start',
+	'agent_settled',
+]);
+
+/** Whether Pi's session has the message. Pi expands `/template`, so such a text looks otherwise. */
+const holds = (history: AgentEvent[], { text, time }: Accepted) =>
+	history.some(
+		(event) =>
+			event.type === 'user_message' &&
+			(event.timestamp ?? 0) >= time &&
+			(event.text === text || text.startsWith('/') || event.text.startsWith(`${text}\n\n`)),
+	);
+
+const returnedOf = ({ id, text, images }: Accepted): ReturnedMessage => ({
+	id,
+	text,
+	...(images.length > 0 ? { images } : {}),
+});
 
 /** Adds a delta to the one before it, when they belong together. */
 function joinText(last: SessionEvent, event: SessionEvent): boolean {

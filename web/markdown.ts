@@ -13,6 +13,7 @@ export class MarkdownBlocks {
 	groups: Markdown[][] = [];
 
 	#text = '';
+	#complete = false;
 	#tail = '';
 	#fence: OpenFence | undefined;
 	#settled: { source: string; blocks: number }[] = [];
@@ -27,6 +28,9 @@ export class MarkdownBlocks {
 
 	/** Takes the whole text so far; `complete` says that no more will come. */
 	update(text: string, complete = false): Markdown[][] {
+		if (text === this.#text && complete === this.#complete) return this.groups;
+
+		this.#complete = complete;
 		this.#read(text, complete);
 		if (complete) this.#finish();
 		else this.#advance();
@@ -87,7 +91,7 @@ export class MarkdownBlocks {
 
 		const source = tokens.map((token) => token.raw).join('');
 		const blocks = tokens.filter(visible).length;
-		walkTokens(tokens, (token) => {
+		void walkTokens(tokens, (token) => {
 			if (token.type === 'def') this.#definitions[token.tag] ??= token as Tokens.Def;
 		});
 		this.#settled.push({ source, blocks });
@@ -157,14 +161,15 @@ function shared<T>(old: unknown, fresh: T): T {
 	if (!isObject(old) || !isObject(fresh)) return fresh;
 
 	const parts: Record<string, unknown> = fresh;
-	const keys = Object.keys(parts);
-	let same = keys.length === Object.keys(old).length;
-	for (const key of keys) {
-		const part = shared(old[key], parts[key]);
-		parts[key] = part;
-		same &&= key in old && part === old[key];
+	let same = true;
+	let count = 0;
+	for (const key in parts) {
+		count++;
+		if (parts[key] === old[key]) continue;
+		parts[key] = shared(old[key], parts[key]);
+		same &&= parts[key] === old[key];
 	}
-	return same ? (old as T) : fresh;
+	return same && count === Object.keys(old).length ? (old as T) : fresh;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -19,10 +19,39 @@ const SOUP = fc
 	.array(
 		fc.oneof(
 			fc.constantFrom(
-				...['\x1b[31m', '\x1b[1;4m', '\x1b[0m', '\x1b[K', '\x1b[2K', '\x1b[1K', '\x1b[1G', '\x1b[2A'],
-				...['\x1b]0;title\x07', '\x1b]8;;http://x\x1b\\', '\x1b]0;open', '\x1bPq#0', '\x1b_app\x9c'],
+				...[
+					'\x1b[31m',
+					'\x1b[1;4m',
+					'\x1b[0m',
+					'\x1b[K',
+					'\x1b[2K',
+					'\x1b[1K',
+					'\x1b[1G',
+					'\x1b[2A',
+				],
+				...[
+					'\x1b]0;title\x07',
+					'\x1b]8;;http://x\x1b\\',
+					'\x1b]0;open',
+					'\x1bPq#0',
+					'\x1b_app\x9c',
+				],
 				...['\x1b(B', '\x1b7', '\x1b', '\x1b[', '\x1b[1', '\x9b31m', '\x90', '\x9c', '\x1b[?25l'],
-				...['\r', '\n', '\r\n', '\b', '\t', '\0', '\x07', '\x18', '\x7f', '\x85', '\u202e', '😀', 'é'],
+				...[
+					'\r',
+					'\n',
+					'\r\n',
+					'\b',
+					'\t',
+					'\0',
+					'\x07',
+					'\x18',
+					'\x7f',
+					'\x85',
+					'\u202e',
+					'😀',
+					'é',
+				],
 			),
 			fc.string(),
 			fc.string({ unit: 'binary' }),
@@ -49,7 +78,11 @@ test.each([
 	['links keep their text', '\x1b]8;;https://x\x1b\\text\x1b]8;;\x1b\\', 'text'],
 	['an endless title ends with its line', 'a\x1b]0;title\nb', 'a\nb'],
 	['an endless title ends with the next sequence', 'a\x1b]0;title\x1b[31mb', 'ab'],
-	['device and application strings are dropped', 'a\x1bPq#0;2\x1b\\b\x1b_G1\x1b\\c\x1b^x\x1b\\d', 'abcd'],
+	[
+		'device and application strings are dropped',
+		'a\x1bPq#0;2\x1b\\b\x1b_G1\x1b\\c\x1b^x\x1b\\d',
+		'abcd',
+	],
 	['character sets are dropped', 'a\x1b(Bb\x1b)0c\x1b%Gd', 'abcd'],
 	['other controls are dropped', 'a\0b\x07c\x0bd\x7fe\x85f', 'abcdef'],
 	['a broken sequence is dropped', 'a\x1b[31\nb\x1b\nc', 'a\nb\nc'],
@@ -85,7 +118,10 @@ test('palette and true colours keep their values', () => {
 });
 
 test('bold that was set twice is bold no more when it is unset once', () => {
-	expect(styles('\x1b[1m\x1b[1ma\x1b[22mb').map(([, , , classes]) => classes)).toEqual(['bold', '']);
+	expect(styles('\x1b[1m\x1b[1ma\x1b[22mb').map(([, , , classes]) => classes)).toEqual([
+		'bold',
+		'',
+	]);
 });
 
 test('underline shapes and colours are not taken for something else', () => {
@@ -115,7 +151,9 @@ test('output that comes in pieces shows what it would have shown at once', () =>
 test('nothing that controls anything survives', () => {
 	fc.assert(
 		fc.property(SOUP, (text) => {
-			expect(shown(text)).not.toMatch(/[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/);
+			expect(shown(text)).not.toMatch(
+				/[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/,
+			);
 		}),
 		{ numRuns: 2_000 },
 	);

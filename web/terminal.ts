@@ -45,7 +45,8 @@ export class Terminal {
 
 		this.#write(text.slice(this.#text.length - (gone ?? 0)));
 		this.#text = text;
-		this.lines = this.#characters.length > 0 ? [...this.#finished, this.#line()] : [...this.#finished];
+		this.lines =
+			this.#characters.length > 0 ? [...this.#finished, this.#line()] : [...this.#finished];
 		return this.lines;
 	}
 
@@ -91,7 +92,8 @@ export class Terminal {
 		if (final === 'm' && /^[\d:;]*$/.test(parameters)) this.#pen.select(parameters);
 		else if (final === 'K') this.#erase(parameters);
 		// Programs return to the first column with this as often as with a carriage return.
-		else if (final === 'G') this.#column = Math.min(this.#column, Math.max(0, +parameters - 1) || 0);
+		else if (final === 'G')
+			this.#column = Math.min(this.#column, Math.max(0, +parameters - 1) || 0);
 	}
 
 	#erase(parameters: string) {

@@ -58,7 +58,8 @@ export class App {
 	}
 
 	#hello() {
-		this.socket.send({ type: 'hello', session: this.session.id ?? 'new' });
+		const { id, seen } = this.session;
+		this.socket.send({ type: 'hello', session: id ?? 'new', ...(seen ? { seen } : {}) });
 	}
 
 	#receive(message: ServerMessage) {
@@ -66,6 +67,9 @@ export class App {
 		switch (message.type) {
 			case 'welcome':
 				if (session.id === null || session.id === message.session) session.welcome(message);
+				return;
+			case 'resumed':
+				if (session.id === message.session) session.resume(message);
 				return;
 			case 'events':
 				if (session.id === message.session) session.receive(message);

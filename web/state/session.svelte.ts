@@ -1,7 +1,12 @@
 import type { DialogAnswer, Image } from '../../server/bridge/events.ts';
 import { applyEvent, busy, emptyConversation } from '../../server/conversation.ts';
 import type { Activity, ToolMessage } from '../../server/conversation.ts';
-import type { Command, CommandResult, ServerMessage } from '../../server/protocol.ts';
+import type {
+	Command,
+	CommandResult,
+	NumberedEvent,
+	ServerMessage,
+} from '../../server/protocol.ts';
 import { draft } from './draft.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -47,6 +52,7 @@ export class Session {
 	#named = Promise.withResolvers<string>();
 	/** This page's clock less the proxy's, in ms. */
 	#offset = 0;
+	#epoch: string | undefined;
 	#seq = 0;
 	#onlost: () => void;
 
@@ -59,6 +65,11 @@ export class Session {
 		if (id !== null) this.#named.resolve(id);
 	}
 
+	/** What the proxy is told when the connection is back, so that it sends only what was missed. */
+	get seen() {
+		return this.#epoch === undefined ? undefined : { epoch: this.#epoch, after: this.#seq };
+	}
+
 	/** How long ago, in ms, a moment on the proxy's clock was. */
 	elapsed(since: number) {
 		return performance.now() - this.#offset - since;
@@ -66,7 +77,8 @@ export class Session {
 
 	welcome(message: Extract<ServerMessage, { type: 'welcome' }>) {
 		this.refused = null;
-		this.#offset = performance.now() - message.now;
+		this.#setClock(message.now);
+		this.#epoch = message.epoch;
 		this.#seq = message.seq;
 		this.conversation = message.conversation;
 		this.stopping = [];
@@ -79,7 +91,12 @@ export class Session {
 		}
 	}
 
-	receive({ events }: Extract<ServerMessage, { type: 'events' }>) {
+	resume(message: Extract<ServerMessage, { type: 'resumed' }>) {
+		this.#setClock(message.now);
+		this.receive(message);
+	}
+
+	receive({ events }: { events: NumberedEvent[] }) {
 		for (const { seq, at, event } of events) {
 			if (seq <= this.#seq) continue;
 			if (seq > this.#seq + 1) return this.#onlost();
@@ -182,6 +199,10 @@ export class Session {
 
 	restart() {
 		return this.#ask({ type: 'restart' });
+	}
+
+	#setClock(now: number) {
+		this.#offset = performance.now() - now;
 	}
 
 	async #send(prompt: Pending, when: 'steer' | 'followUp') {
