@@ -38,6 +38,7 @@ async function main() {
 	const hub = new Hub({
 		cwd: flags.cwd,
 		env: process.env,
+		...ringEvents(),
 		demo: flags.demo ? 'always' : 'when needed',
 		...(flags.pi === undefined ? {} : { pi: parsePiCommand(flags.pi) }),
 		ondemo: () =>
@@ -150,6 +151,12 @@ async function listen(
 		return attempt(0);
 	}
 }
+
+/** For tests: a small ring makes browsers that were away need a snapshot. */
+const ringEvents = () => {
+	const events = Number(process.env['HOLDFAST_RING_EVENTS']);
+	return events > 0 ? { ringEvents: events } : {};
+};
 
 const urlHost = (host: string) => (host.includes(':') ? `[${host}]` : host);
 

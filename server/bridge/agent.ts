@@ -21,10 +21,12 @@ export interface AgentOptions {
 	env?: NodeJS.ProcessEnv;
 	/** Which Pi. Default: the one of this package. */
 	pi?: PiCommand;
-	/** Default: a new session. */
-	session?: { open: string } | 'continue' | 'unsaved';
+	/** `open` takes a file or an id, `id` begins one of that id when there is none. Default: new. */
+	session?: { open: string } | { id: string } | 'continue' | 'unsaved';
 	/** Further flags for Pi, for example `['--model', 'sonnet:high']`. */
 	flags?: string[];
+	/** How long to wait for its first answer, in milliseconds. Default: 30,000. */
+	startTimeoutMs?: number;
 }
 
 export interface PromptOptions {
@@ -52,6 +54,7 @@ export interface AgentState extends SessionInfo {
 
 const EXTENSION = fileURLToPath(new URL('./extension.ts', import.meta.url));
 const START_TIMEOUT_MS = 30_000;
+const TOO_OLD = 'It is probably too old: Holdfast needs Pi 1.6 or later.';
 
 /**
  * Starts a Pi and resolves when it answers.
@@ -71,14 +74,16 @@ export async function createAgent(options: AgentOptions = {}): Promise<Agent> {
 				? ['--continue']
 				: session === 'unsaved'
 					? ['--no-session']
-					: ['--session', session.open];
+					: 'id' in session
+						? ['--session-id', session.id]
+						: ['--session', session.open];
 
 	const agent = new Agent(
 		{ command, args: [...args, '--mode', 'rpc', '-e', EXTENSION, ...sessionFlags, ...flags] },
 		cwd,
 		options.env ?? process.env,
 	);
-	await agent.ready();
+	await agent.ready([command, ...args].join(' '), options.startTimeoutMs);
 	return agent;
 }
 
@@ -99,10 +104,17 @@ export class Agent {
 	#listeners = new Set<(event: AgentEvent) => void>();
 	/** Texts submitted and not yet delivered, to tell which prompt a message is. */
 	#submitted: { text: string; promptId: string }[] = [];
-	/** Whether the last run ended with a failed request. */
-	#failed = false;
+	/** Whether the last run ended with a failed request; unknown of a session just opened. */
+	#failed: boolean | undefined;
 	#running = false;
+	/** The running commands of the model and of the person. */
+	#commands = new Set<string>();
 	#userCommands = new Set<string>();
+	/** The open dialogs, and when Pi will have answered them itself. */
+	#dialogs = new Map<string, NodeJS.Timeout | undefined>();
+	/** Prompts that Pi has not answered yet. */
+	#submitting = new Set<Promise<Disposition>>();
+	#aborting: Promise<unknown> | undefined;
 
 	/** Use {@link createAgent}. */
 	constructor(pi: PiCommand, cwd: string, env: NodeJS.ProcessEnv) {
@@ -112,16 +124,13 @@ export class Agent {
 			() => this.#cancelWait(),
 			() => void this.#pi.ask({ type: 'abort' }).catch(ignoreGone),
 		);
-		const owner = this;
 		this.#records = new Records({
 			emit: (event) => this.#emit(event),
 			retry: this.#retry,
 			report: (report) => this.#reported(report),
 			sessionChanged: (change) => this.#sessionChanged(change),
 			takePromptId: (text) => this.#takePromptId(text),
-			get offInPi() {
-				return owner.#offInPi;
-			},
+			offInPi: () => this.#offInPi,
 		});
 		this.#pi = new Pi(pi, { cwd, env, onrecord: (record) => this.#records.apply(record) });
 		this.exited = this.#pi.exited;
@@ -133,35 +142,33 @@ export class Agent {
 	}
 
 	/** Resolves when Pi answers for the first time; see {@link createAgent} for what it throws. */
-	async ready() {
+	async ready(commandLine: string, timeoutMs = START_TIMEOUT_MS) {
+		const problem = await this.#startProblem(timeoutMs);
+		if (problem === undefined) return;
+
+		const ended = this.#pi.exit;
+		this.#pi.kill();
+		const { stderr } = await this.exited;
+		if (ended)
+			throw new PiError(describeExit(ended, `To see why, run it in a terminal: ${commandLine}`));
+		throw new PiError(stderr ? `${problem}\nIts last words:\n${stderr}` : problem);
+	}
+
+	async #startProblem(timeoutMs: number): Promise<string | undefined> {
+		const answered = this.#refreshSession().then(
+			() =>
+				this.#report
+					? undefined
+					: `Pi started, but without the extension that Holdfast needs. ${TOO_OLD}`,
+			(refused: Error) =>
+				`Pi started, but refused to tell its state: ${refused.message}. ${TOO_OLD}`,
+		);
 		let timer: NodeJS.Timeout | undefined;
-		const late = new Promise<never>((_resolve, reject) => {
-			timer = setTimeout(() => {
-				const seconds = START_TIMEOUT_MS / 1000;
-				reject(
-					new PiError(
-						`Pi did not answer within ${seconds} s of its start. Does the command given with --pi run Pi, without asking for a password?`,
-					),
-				);
-			}, START_TIMEOUT_MS);
+		const late = new Promise<string>((resolve) => {
+			const problem = `Pi did not answer within ${timeoutMs / 1000} s of its start. Does the command given with --pi run Pi, without asking for a password?`;
+			timer = setTimeout(() => resolve(problem), timeoutMs);
 		});
-		try {
-			await Promise.race([this.#refreshSession(), late]);
-			if (!this.#report) {
-				throw new PiError(
-					'Pi started, but without the extension that Holdfast needs. It is probably too old: Holdfast needs Pi 1.6 or later.',
-				);
-			}
-		} catch (error) {
-			this.#pi.kill();
-			const { stderr } = await this.exited;
-			if (error instanceof PiError && stderr && !error.message.includes(stderr)) {
-				throw new PiError(`${error.message}\nIts last words:\n${stderr}`);
-			}
-			throw error;
-		} finally {
-			clearTimeout(timer);
-		}
+		return Promise.race([answered, late]).finally(() => clearTimeout(timer));
 	}
 
 	/**
@@ -212,20 +219,33 @@ export class Agent {
 	async clearQueue(): Promise<ReturnedMessage[]> {
 		let messages: ReturnedMessage[] = [];
 		await this.#pi.ask({ type: 'clear_queue' }, undefined, ({ steering, followUp }) => {
-			messages = [...steering, ...followUp].map((text) => ({ id: randomUUID(), text }));
-			for (const { text } of messages) this.#takePromptId(text);
+			messages = [...steering, ...followUp].map((text) => ({
+				id: this.#takePromptId(text) ?? randomUUID(),
+				text,
+			}));
 			if (messages.length > 0) this.#emit({ type: 'queue_returned', messages });
 		});
 		return messages;
 	}
 
 	/**
-	 * Ends the run. Queued messages come back instead of running later. `agent_settled` tells that
-	 * it is so; the promise resolves at about the same time.
+	 * Ends the run, and a prompt just sent. Queued messages come back instead of running later, open
+	 * dialogs are cancelled. `agent_settled` tells that it is so; the promise resolves at about the
+	 * same time. A prompt sent meanwhile begins a new run.
 	 */
 	async abort() {
-		this.#retry.ask('stop');
-		await Promise.all([this.clearQueue(), this.#pi.ask({ type: 'abort' })]);
+		if (this.#running) this.#retry.stopping();
+		// Pi lets an abort pass that comes while it still looks at a prompt.
+		for (const submission of this.#submitting) {
+			submission
+				.then((disposition) => (disposition === 'handled' ? undefined : this.#stop()))
+				.catch(ignoreGone);
+		}
+		const aborting = this.#stop().finally(() => {
+			if (this.#aborting === aborting) this.#aborting = undefined;
+		});
+		this.#aborting = aborting;
+		await aborting;
 	}
 
 	/**
@@ -270,8 +290,12 @@ export class Agent {
 	 */
 	async retry() {
 		if (this.#running) throw new PiError('Pi is at work; there is nothing to try again.');
-		if (!this.#failed)
+		this.#failed ??= lastFailed(await this.history());
+		if (!this.#failed) {
 			throw new PiError('The last run did not fail; there is nothing to try again.');
+		}
+		// A second click before Pi has begun would send the request twice.
+		this.#failed = false;
 		await this.#tellExtension('again');
 	}
 
@@ -281,12 +305,11 @@ export class Agent {
 	 * @throws {PiError} when another Pi extension brings its own bash tool
 	 */
 	async abortBash(toolCallId?: string) {
-		if (
-			toolCallId === undefined ? this.#userCommands.size > 0 : this.#userCommands.has(toolCallId)
-		) {
-			await this.#pi.ask({ type: 'abort_bash' });
-			if (toolCallId !== undefined) return;
-		}
+		const all = [...this.#userCommands, ...this.#commands];
+		const ids = toolCallId === undefined ? all : [toolCallId];
+
+		if (ids.some((id) => this.#userCommands.has(id))) await this.#pi.ask({ type: 'abort_bash' });
+		if (!ids.some((id) => this.#commands.has(id))) return;
 		if (!this.#report?.stopsCommands) {
 			throw new PiError(
 				'Another Pi extension brings its own bash tool, so a single command cannot be stopped here. "Stop" ends the run with all its commands.',
@@ -318,8 +341,9 @@ export class Agent {
 		}
 	}
 
-	/** Answers a dialog; Pi goes on. */
+	/** Answers a dialog; Pi goes on. A no-op when it is not open any more. */
 	answer(dialogId: string, answer: DialogAnswer) {
+		if (!this.#dialogs.has(dialogId)) return;
 		this.#pi.reply({ type: 'extension_ui_response', id: dialogId, ...answer });
 		this.#emit({ type: 'dialog_closed', dialogId });
 	}
@@ -373,28 +397,78 @@ export class Agent {
 		return this.#pi.close();
 	}
 
+	/** Ends Pi at once, whatever it is doing; its commands may be left running. */
+	kill() {
+		this.#pi.kill();
+	}
+
 	get #offInPi() {
 		return this.#report?.retry.enabled === false;
 	}
 
 	#emit(event: AgentEvent) {
-		if (event.type === 'run_start') {
-			this.#running = true;
-			this.#failed = false;
-		} else if (event.type === 'attempt_failed') this.#failed = true;
-		else if (event.type === 'message_end') this.#failed = false;
-		else if (event.type === 'agent_settled') {
-			this.#running = false;
-			this.stats().catch(ignoreGone);
-		}
+		this.#remember(event);
 		for (const listener of this.#listeners) listener(event);
 	}
 
-	async #submit(
+	#remember(event: AgentEvent) {
+		switch (event.type) {
+			case 'run_start':
+				this.#running = true;
+				this.#failed = false;
+				break;
+			case 'attempt_failed':
+				this.#failed = true;
+				break;
+			case 'message_end':
+				this.#failed = false;
+				break;
+			case 'tool_start':
+				if (event.toolName === 'bash' && event.by === 'agent') this.#commands.add(event.toolCallId);
+				break;
+			case 'tool_end':
+				this.#commands.delete(event.toolCallId);
+				break;
+			case 'dialog_open': {
+				const { id, timeoutMs } = event.dialog;
+				const close = () => this.#emit({ type: 'dialog_closed', dialogId: id });
+				this.#dialogs.set(id, timeoutMs === undefined ? undefined : setTimeout(close, timeoutMs));
+				break;
+			}
+			case 'dialog_closed':
+				clearTimeout(this.#dialogs.get(event.dialogId));
+				this.#dialogs.delete(event.dialogId);
+				break;
+			case 'agent_settled':
+				this.#running = false;
+				this.#commands.clear();
+				this.stats().catch(ignoreGone);
+				break;
+			case 'exit':
+				for (const timer of this.#dialogs.values()) clearTimeout(timer);
+		}
+	}
+
+	#submit(
+		text: string,
+		options: PromptOptions,
+		accepted?: (disposition: Disposition) => void,
+	): Promise<Disposition> {
+		const submission = this.#send(text, options, accepted).finally(() =>
+			this.#submitting.delete(submission),
+		);
+		this.#submitting.add(submission);
+		return submission;
+	}
+
+	async #send(
 		text: string,
 		{ images = [], when = 'steer', promptId }: PromptOptions,
 		accepted?: (disposition: Disposition) => void,
 	): Promise<Disposition> {
+		// Pi would keep it in the queue of the run that is being stopped, and forget it there.
+		while (this.#aborting) await this.#aborting.catch(ignoreGone);
+
 		if (promptId !== undefined) this.#submitted.push({ text, promptId });
 		try {
 			const { disposition } = await this.#pi.ask(
@@ -417,11 +491,26 @@ export class Agent {
 		}
 	}
 
-	/** Pi expands `/template` and `/skill:name`, so such a text comes back as another. */
+	/**
+	 * Pi expands `/template` and `/skill:name`, so such a text comes back as another, and adds hints
+	 * about images that it made smaller.
+	 */
 	#takePromptId(text: string): string | undefined {
 		const same = this.#submitted.findIndex((submitted) => submitted.text === text);
-		const at = same >= 0 ? same : this.#submitted.findIndex((one) => one.text.startsWith('/'));
+		const at =
+			same >= 0
+				? same
+				: this.#submitted.findIndex(
+						(one) => one.text.startsWith('/') || text.startsWith(`${one.text}\n\n`),
+					);
 		return this.#submitted.splice(at, at < 0 ? 0 : 1)[0]?.promptId;
+	}
+
+	async #stop() {
+		const stopped = Promise.all([this.clearQueue(), this.#pi.ask({ type: 'abort' })]);
+		// Pi goes on to wait for these, and an aborted run with it.
+		for (const dialogId of this.#dialogs.keys()) this.answer(dialogId, { cancelled: true });
+		await stopped;
 	}
 
 	/** Both in one tick of Pi, or it would send the request again for what is queued. */
@@ -439,7 +528,9 @@ export class Agent {
 
 	#reported(report: Report) {
 		this.#report = report;
-		if (this.#offInPi) this.#retry.enabled = false;
+		if (!this.#offInPi || !this.#retry.enabled) return;
+		this.#retry.enabled = false;
+		this.#emit({ type: 'auto_retry_changed', enabled: false });
 	}
 
 	async #refreshSession() {
@@ -469,3 +560,7 @@ export class Agent {
 function ignoreGone(error: unknown): undefined {
 	if (!(error instanceof PiError)) throw error;
 }
+
+const lastFailed = (events: AgentEvent[]) =>
+	events.findLast(({ type }) => ['user_message', 'message_end', 'attempt_failed'].includes(type))
+		?.type === 'attempt_failed';

@@ -3,17 +3,15 @@ import { expect, test, vi } from 'vitest';
 import type { Agent } from './agent.ts';
 import { error, realPi } from './real-pi.ts';
 
-const process = { stdout: { write: vi.fn<(text: string) => boolean>() } };
-const console = { warn: vi.fn<(text: string) => void>(), error: vi.fn<(text: string) => void>() };
-const written = () => process.stdout.write.mock.calls.map(([text]) => text).join('');
+/** What the examples write to, in place of the terminal. */
+const terminal = () => {
+	const process = { stdout: { write: vi.fn<(text: string) => boolean>() } };
+	const console = { warn: vi.fn<(text: string) => void>(), error: vi.fn<(text: string) => void>() };
+	const written = () => process.stdout.write.mock.calls.map(([text]) => text).join('');
+	return { process, console, written };
+};
 
-function reset() {
-	process.stdout.write.mockReset();
-	console.warn.mockReset();
-	console.error.mockReset();
-}
-
-async function autoRetry(agent: Agent) {
+async function autoRetry(agent: Agent, { process, console }: ReturnType<typeof terminal>) {
 	for await (const ev of agent.prompt('Run the full test suite.')) {
 		switch (ev.type) {
 			case 'text':
@@ -36,28 +34,32 @@ async function autoRetry(agent: Agent) {
 	}
 }
 
-test('auto-retry: on by default, 3 attempts after 2, 4 and 8 s, observable in the stream', async () => {
-	reset();
-	await using pi = await realPi(({ attempt }) =>
-		attempt <= 3 ? error(attempt === 2 ? 503 : 429) : [{ text: 'All green.' }],
+test.concurrent('auto-retry: observable in the stream', async () => {
+	await using pi = await realPi(
+		({ attempt }) => (attempt <= 3 ? error(attempt === 2 ? 503 : 429) : [{ text: 'All green.' }]),
+		{ retry: { baseDelayMs: 100 } },
 	);
+	const output = terminal();
+	const { console, written } = output;
 
-	await autoRetry(pi.agent);
+	await autoRetry(pi.agent, output);
 
 	expect(console.warn.mock.calls.map(([line]) => line)).toEqual([
-		expect.stringMatching(/^\[retry\] attempt 1\/3 — waiting 2s after: .*scripted 429/),
-		expect.stringMatching(/^\[retry\] attempt 2\/3 — waiting 4s after: .*scripted 503/),
-		expect.stringMatching(/^\[retry\] attempt 3\/3 — waiting 8s after: .*scripted 429/),
+		expect.stringMatching(/^\[retry\] attempt 1\/3 — waiting 0.1s after: .*scripted 429/),
+		expect.stringMatching(/^\[retry\] attempt 2\/3 — waiting 0.2s after: .*scripted 503/),
+		expect.stringMatching(/^\[retry\] attempt 3\/3 — waiting 0.4s after: .*scripted 429/),
 	]);
 	expect(console.error).not.toHaveBeenCalled();
 	expect(written()).toBe('All green.');
 });
 
-test('auto-retry: exhausted', async () => {
-	reset();
+test.concurrent('auto-retry: exhausted', async () => {
 	await using pi = await realPi(() => error(503), { retry: { baseDelayMs: 40 } });
 
-	await autoRetry(pi.agent);
+	const output = terminal();
+	const { console } = output;
+
+	await autoRetry(pi.agent, output);
 
 	expect(console.warn).toHaveBeenCalledTimes(3);
 	expect(console.error.mock.calls).toEqual([
@@ -65,33 +67,37 @@ test('auto-retry: exhausted', async () => {
 	]);
 });
 
-test('disabling auto-retry: the first failure ends the sequence at once, and asks', async () => {
-	reset();
-	await using pi = await realPi(({ attempt }) => (attempt === 1 ? error(429) : [{ text: 'ok' }]));
-	const { agent } = pi;
-	const askUser = vi.fn<(question: string) => Promise<boolean>>(() => Promise.resolve(true));
+test.concurrent(
+	'disabling auto-retry: the first failure ends the sequence at once, and asks',
+	async () => {
+		await using pi = await realPi(({ attempt }) => (attempt === 1 ? error(429) : [{ text: 'ok' }]));
+		const { agent } = pi;
+		const askUser = vi.fn<(question: string) => Promise<boolean>>(() => Promise.resolve(true));
 
-	await agent.setAutoRetry(false);
+		const { process } = terminal();
 
-	for await (const ev of agent.prompt('Deploy the application.')) {
-		if (ev.type === 'text') process.stdout.write(ev.text);
+		await agent.setAutoRetry(false);
 
-		if (ev.type === 'auto_retry_end' && !ev.success) {
-			// auto-retry is off, so this fires immediately on the first failure
-			const shouldRetry = await askUser('API error. Retry?');
-			if (shouldRetry) {
-				await agent.setAutoRetry(true); // re-enable for the next prompt
+		for await (const ev of agent.prompt('Deploy the application.')) {
+			if (ev.type === 'text') process.stdout.write(ev.text);
+
+			if (ev.type === 'auto_retry_end' && !ev.success) {
+				// auto-retry is off, so this fires immediately on the first failure
+				const shouldRetry = await askUser('API error. Retry?');
+				if (shouldRetry) {
+					await agent.setAutoRetry(true); // re-enable for the next prompt
+				}
 			}
 		}
-	}
 
-	expect(askUser).toHaveBeenCalledTimes(1);
-	expect(pi.provider.requests).toHaveLength(1);
-	expect(pi.events.some((event) => event.type === 'auto_retry_start')).toBe(false);
-	expect((await agent.state()).autoRetry).toBe(true);
-});
+		expect(askUser).toHaveBeenCalledTimes(1);
+		expect(pi.provider.requests).toHaveLength(1);
+		expect(pi.events.some((event) => event.type === 'auto_retry_start')).toBe(false);
+		expect((await agent.state()).autoRetry).toBe(true);
+	},
+);
 
-test('aborting a retry in progress: fails at once with `success: false`', async () => {
+test.concurrent('aborting a retry in progress: fails at once with `success: false`', async () => {
 	await using pi = await realPi(() => error(429));
 	const { agent } = pi;
 	const stream = agent.prompt('Deploy the application.');
@@ -111,14 +117,14 @@ test('aborting a retry in progress: fails at once with `success: false`', async 
 	expect(await agent.abortRetry()).toEqual([]);
 });
 
-test('aborting a bash command: marked as errored, and Pi goes on', async () => {
-	reset();
+test.concurrent('aborting a bash command: marked as errored, and Pi goes on', async () => {
 	await using pi = await realPi(({ messages }) =>
 		messages.at(-1)!.role === 'user'
 			? [{ toolCall: { name: 'bash', arguments: { command: 'echo begun; sleep 60' } } }]
 			: [{ text: 'The build was stopped.' }],
 	);
 	const { agent } = pi;
+	const { process, written } = terminal();
 	const hideStopButton = vi.fn<() => void>();
 	const showStopButton = vi.fn<(onclick: () => Promise<void>) => void>(
 		(onclick) => void pi.until('tool_update', ({ text }) => text.includes('begun')).then(onclick),

@@ -5,7 +5,15 @@
  */
 export type AgentEvent =
 	// The conversation.
-	| { type: 'user_message'; messageId: string; text: string; images: Image[]; promptId?: string }
+	| {
+			type: 'user_message';
+			messageId: string;
+			text: string;
+			images: Image[];
+			promptId?: string;
+			/** When Pi took it, in Unix milliseconds on Pi's clock. */
+			timestamp?: number;
+	  }
 	/** A model request began to answer. Its text and thinking carry this `messageId`. */
 	| { type: 'message_start'; messageId: string }
 	/** Text to be added to block `block` of the message. */
@@ -81,6 +89,7 @@ export type AgentEvent =
 	| { type: 'session_changed'; session: SessionInfo }
 	| { type: 'stats'; contextPercent: number | null; cost: number }
 	| { type: 'dialog_open'; dialog: Dialog }
+	/** It was answered, cancelled with the run, or its time is over. */
 	| { type: 'dialog_closed'; dialogId: string }
 	| { type: 'notice'; level: 'info' | 'warning' | 'error'; text: string }
 	| { type: 'status'; key: string; text: string | undefined }
@@ -124,8 +133,10 @@ export interface Image {
 }
 
 export interface ReturnedMessage {
+	/** The `promptId` it was submitted with, or one made for it. */
 	id: string;
 	text: string;
+	images?: Image[];
 }
 
 export interface SessionInfo {
@@ -148,7 +159,7 @@ export interface Dialog {
 	options?: string[];
 	placeholder?: string;
 	prefill?: string;
-	/** After so long Pi answers it itself, and says nothing. */
+	/** After so long Pi answers it itself; `dialog_closed` tells of that too. */
 	timeoutMs?: number;
 }
 

@@ -6,15 +6,12 @@
  * what to do by the slash command `/holdfast WORD [ARGUMENT]`, which Pi runs at once, even in
  * mid-run, and which leaves nothing in the conversation. It speaks by a status of that name.
  */
+import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { isContextOverflow, isRetryableAssistantError } from '@earendil-works/pi-ai';
 import { createBashToolDefinition } from '@earendil-works/pi-coding-agent';
-import type {
-	BashSpawnHook,
-	ExtensionAPI,
-	ExtensionContext,
-} from '@earendil-works/pi-coding-agent';
+import type { ExtensionAPI, ExtensionContext } from '@earendil-works/pi-coding-agent';
 
 /** What the extension tells the bridge when a session starts. */
 export interface Report {
@@ -32,28 +29,43 @@ export interface Judgement {
 export const NAME = 'holdfast';
 export const RETRY_MESSAGE = 'holdfast-retry';
 /** Carried by every process of a command, so that all of them can be found. */
-const MARK = 'HOLDFAST_TOOL_CALL';
+const MARK = 'HOLDFAST_COMMAND';
 
 export default function holdfast(pi: ExtensionAPI) {
 	const running = new Map<string, AbortController>();
+	/** Between two requests of a run: the only time at which "Retry now" means anything. */
+	let between = false;
 	let continueNext = false;
 
 	const demo = process.env['HOLDFAST_DEMO_URL'];
 	if (demo) registerDemo(pi, demo);
 
-	pi.on('session_start', (_event, ctx) => {
+	// Comes after every extension's `session_start`, in which some register their tools. Of two
+	// tools of one name Pi takes that of the extension loaded first, and that is us.
+	pi.on('resources_discover', (_event, ctx) => {
 		const stopsCommands = wrapBash(pi, running);
 		const report: Report = { retry: pi.getSettings().retry ?? {}, stopsCommands };
 		ctx.ui.setStatus(NAME, JSON.stringify(report));
 	});
 
+	// A command can be stopped as soon as it is shown, which is before it may run: another
+	// extension may ask the person first.
+	pi.on('tool_execution_start', ({ toolName, toolCallId }) => {
+		if (toolName === 'bash') running.set(toolCallId, new AbortController());
+	});
+	pi.on('tool_execution_end', ({ toolCallId }) => void running.delete(toolCallId));
+
 	pi.registerCommand(NAME, {
 		description: 'Used by Holdfast: stop a command, retry now, try again',
 		handler: async (args, ctx: ExtensionContext) => {
-			const [word, argument] = args.trim().split(/\s+/);
-			if (word === 'stop') await stop(running, argument);
-			else if (word === 'continue') continueNext = true;
+			const [, word, toolCallId] = /^(\S*)\s*(.*)$/.exec(args.trim()) ?? [];
+			if (word === 'stop') {
+				if (!toolCallId) for (const controller of running.values()) controller.abort();
+				else running.get(toolCallId)?.abort();
+			} else if (word === 'continue') continueNext = between;
 			else if (word === 'again') {
+				// A prompt may have come first; then this would be one request more in its run.
+				if (!ctx.isIdle()) return;
 				pi.sendMessage(
 					{ customType: RETRY_MESSAGE, content: '', display: false },
 					{ triggerTurn: true },
@@ -76,8 +88,11 @@ export default function holdfast(pi: ExtensionAPI) {
 		continueNext = false;
 		return { entries: [...event.entries], continue: true };
 	});
+	pi.on('agent_end', () => {
+		between = true;
+	});
 	pi.on('agent_start', () => {
-		continueNext = false;
+		between = continueNext = false;
 	});
 
 	// "Try again" needs a message to start a run; the model never sees it.
@@ -89,7 +104,7 @@ export default function holdfast(pi: ExtensionAPI) {
 	});
 }
 
-/** Puts an abort controller of its own around each call of Pi's bash tool. */
+/** Lets each call of Pi's bash tool be stopped by its own abort controller too. */
 function wrapBash(pi: ExtensionAPI, running: Map<string, AbortController>): boolean {
 	const current = pi.getAllTools().find((tool) => tool.name === 'bash');
 	if (current?.sourceInfo.source !== 'builtin') return current === undefined;
@@ -98,19 +113,22 @@ function wrapBash(pi: ExtensionAPI, running: Map<string, AbortController>): bool
 	pi.registerTool({
 		...createBashToolDefinition(process.cwd()),
 		async execute(toolCallId, params, signal, onUpdate, ctx) {
-			const controller = new AbortController();
-			running.set(toolCallId, controller);
+			const settings = pi.getSettings();
+			const mark = randomUUID();
+			const tool = createBashToolDefinition(ctx.cwd, {
+				shellPath: settings.shellPath?.replace(/^~(?=$|\/)/, homedir()),
+				commandPrefix: settings.shellCommandPrefix,
+				spawnHook: (context) => ({ ...context, env: { ...context.env, [MARK]: mark } }),
+			});
+
+			const signals = [signal, running.get(toolCallId)?.signal].filter((one) => one !== undefined);
+			const either = AbortSignal.any(signals);
+			let killed: Promise<void> | undefined;
+			either.addEventListener('abort', () => (killed = killMarked(mark)), { once: true });
 			try {
-				const settings = pi.getSettings();
-				const tool = createBashToolDefinition(ctx.cwd, {
-					shellPath: settings.shellPath?.replace(/^~(?=$|\/)/, homedir()),
-					commandPrefix: settings.shellCommandPrefix,
-					spawnHook: mark(toolCallId),
-				});
-				const either = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal;
 				return await tool.execute(toolCallId, params, either, onUpdate, ctx);
 			} finally {
-				running.delete(toolCallId);
+				await killed;
 			}
 		},
 	});
@@ -119,30 +137,16 @@ function wrapBash(pi: ExtensionAPI, running: Map<string, AbortController>): bool
 	return true;
 }
 
-const mark =
-	(toolCallId: string): BashSpawnHook =>
-	(context) => ({ ...context, env: { ...context.env, [MARK]: toolCallId } });
-
-async function stop(running: Map<string, AbortController>, toolCallId: string | undefined) {
-	const calls = toolCallId === undefined ? [...running.keys()] : [toolCallId];
-	for (const call of calls) {
-		const controller = running.get(call);
-		if (!controller) continue;
-		controller.abort();
-		await killMarked(call);
-	}
-}
-
 /**
  * Pi ends the command's process group; a child that left it (`setsid`, a daemon) lives on. Ends
  * those too, by the mark in their environment. Only Linux shows it; elsewhere Pi's way must do.
  */
-async function killMarked(toolCallId: string) {
+async function killMarked(mark: string) {
 	if (process.platform !== 'linux') return;
 
 	// A process may fork while we look, so look until nothing is left.
 	for (let round = 0; round < 5; round++) {
-		const pids = marked(toolCallId);
+		const pids = marked(mark);
 		if (pids.length === 0) return;
 		for (const pid of pids) {
 			try {
@@ -155,8 +159,8 @@ async function killMarked(toolCallId: string) {
 	}
 }
 
-function marked(toolCallId: string): number[] {
-	const wanted = `${MARK}=${toolCallId}`;
+function marked(mark: string): number[] {
+	const wanted = `${MARK}=${mark}`;
 	return readdirSync('/proc')
 		.filter((name) => /^\d+$/.test(name))
 		.map(Number)

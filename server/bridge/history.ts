@@ -1,7 +1,13 @@
 import type { SessionEntry } from '@earendil-works/pi-coding-agent';
-import type { AgentEvent } from './events.ts';
+import type { AgentEvent, ToolStart } from './events.ts';
 import { contentImages, contentText, endOf, toolEnd } from './records.ts';
 import type { ToolResult } from './tool-output.ts';
+
+type ToolResultMessage = Extract<
+	Extract<SessionEntry, { type: 'message' }>['message'],
+	{ role: 'toolResult' }
+>;
+type NestedCall = NonNullable<ToolResultMessage['nestedCalls']>['calls'][number];
 
 /**
  * What a session file holds of the current branch, as the events that would have told it: what a
@@ -9,7 +15,8 @@ import type { ToolResult } from './tool-output.ts';
  */
 export function historyEvents(entries: SessionEntry[], leafId: string | null): AgentEvent[] {
 	const events: AgentEvent[] = [];
-	const calls = new Map<string, { name: string; args: Record<string, unknown> }>();
+	/** The calls without a result: Pi ended while they ran. */
+	const open = new Map<string, string>();
 
 	for (const entry of branch(entries, leafId)) {
 		if (entry.type === 'compaction') {
@@ -27,7 +34,8 @@ export function historyEvents(entries: SessionEntry[], leafId: string | null): A
 		if (message.role === 'user') {
 			const { content } = message;
 			const [text, images] = [contentText(content), contentImages(content)];
-			events.push({ type: 'user_message', messageId, text, images });
+			const { timestamp } = message;
+			events.push({ type: 'user_message', messageId, text, images, timestamp });
 		} else if (message.role === 'assistant') {
 			events.push({ type: 'message_start', messageId });
 			for (const [block, part] of message.content.entries()) {
@@ -45,12 +53,16 @@ export function historyEvents(entries: SessionEntry[], leafId: string | null): A
 			events.push(endOf(message, messageId));
 			for (const part of message.content) {
 				if (part.type !== 'toolCall') continue;
-				calls.set(part.id, { name: part.name, args: part.arguments });
+				open.set(part.id, part.name);
 				events.push(start(part.id, part.name, part.arguments, 'agent'));
 			}
 		} else if (message.role === 'toolResult') {
-			const { toolCallId, toolName, isError } = message;
-			events.push(toolEnd({ toolCallId, toolName, result: message as ToolResult, isError }));
+			const { toolCallId, toolName, isError, durationMs, nestedCalls } = message;
+			open.delete(toolCallId);
+			for (const call of nestedCalls?.calls ?? []) events.push(...nested(call));
+			events.push(
+				toolEnd({ toolCallId, toolName, result: message as ToolResult, isError, durationMs }),
+			);
 		} else if (message.role === 'bashExecution') {
 			events.push(start(messageId, 'bash', { command: message.command }, 'user'));
 			events.push({
@@ -66,15 +78,48 @@ export function historyEvents(entries: SessionEntry[], leafId: string | null): A
 		}
 	}
 
+	for (const [toolCallId, toolName] of open) events.push(cutOff(toolCallId, toolName));
 	return events;
 }
+
+/** A call from `codemode`, of which Pi keeps the arguments and the outcome, but not the output. */
+function nested(call: NestedCall): AgentEvent[] {
+	const { id, name, status, durationMs, error } = call;
+	const begun: AgentEvent = {
+		...start(id, name, (call.arguments ?? {}) as Record<string, unknown>, 'agent'),
+		parentToolCallId: id.slice(0, id.lastIndexOf('/')),
+	};
+	if (status === 'unfinished') return [begun, cutOff(id, name)];
+
+	const content = error === undefined ? [] : [{ type: 'text', text: error }];
+	return [
+		begun,
+		toolEnd({
+			toolCallId: id,
+			toolName: name,
+			result: { content },
+			isError: status === 'error',
+			durationMs,
+		}),
+	];
+}
+
+const cutOff = (toolCallId: string, toolName: string): AgentEvent => ({
+	type: 'tool_end',
+	toolCallId,
+	toolName,
+	text: '',
+	images: [],
+	isError: true,
+	outcome: 'stopped',
+});
 
 const start = (
 	toolCallId: string,
 	toolName: string,
 	args: Record<string, unknown>,
 	by: 'agent' | 'user',
-): AgentEvent => ({ type: 'tool_start', toolCallId, toolName, args, by });
+): ToolStart => ({ type: 'tool_start', toolCallId, toolName, args, by });
 
 /** The entries from the root to the leaf, in order. */
 function branch(entries: SessionEntry[], leafId: string | null): SessionEntry[] {

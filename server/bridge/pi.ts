@@ -40,6 +40,8 @@ export class PiError extends Error {
 }
 
 const STDERR_KEPT = 4_000;
+/** How long to wait for the rest of the output when others hold the pipes of a Pi that has ended. */
+const DRAIN_MS = 500;
 const ORDERLY_EXIT_MS = 3_000;
 const TERMINATED_EXIT_MS = 2_000;
 
@@ -84,7 +86,9 @@ export class Pi {
 		this.#child.stdin.on('error', () => {});
 
 		this.exited = new Promise((resolve) => {
+			let drained: NodeJS.Timeout | undefined;
 			const end = (exit: Omit<PiExit, 'stderr'>) => {
+				clearTimeout(drained);
 				if (this.#ended) return;
 				this.#ended = { ...exit, stderr: this.#stderr.trim() };
 				for (const { reject } of this.#pending.values()) reject(this.#gone());
@@ -96,11 +100,19 @@ export class Pi {
 					end({ code: null, signal: null, startError: error.message });
 			});
 			this.#child.on('close', (code, signal) => end({ code, signal }));
+			this.#child.on('exit', (code, signal) => {
+				drained = setTimeout(() => end({ code, signal }), DRAIN_MS);
+			});
 		});
 	}
 
 	get pid() {
 		return this.#child.pid;
+	}
+
+	/** How it ended, once it has. */
+	get exit(): PiExit | undefined {
+		return this.#ended;
 	}
 
 	/**
@@ -133,7 +145,7 @@ export class Pi {
 	/** Ends Pi: closes its stdin, then SIGTERM, then SIGKILL, each after a few seconds' grace. */
 	async close(): Promise<PiExit> {
 		this.#child.stdin.end();
-		const terminate = setTimeout(() => this.#child.kill('SIGTERM'), ORDERLY_EXIT_MS);
+		const terminate = setTimeout(() => this.#signal('SIGTERM'), ORDERLY_EXIT_MS);
 		const kill = setTimeout(() => this.kill(), ORDERLY_EXIT_MS + TERMINATED_EXIT_MS);
 		try {
 			return await this.exited;
@@ -145,7 +157,18 @@ export class Pi {
 
 	/** Ends Pi at once. */
 	kill() {
-		this.#child.kill('SIGKILL');
+		this.#signal('SIGKILL');
+	}
+
+	/** To Pi and to the shell that may have started it; Pi's commands have groups of their own. */
+	#signal(signal: NodeJS.Signals) {
+		const { pid } = this.#child;
+		if (pid === undefined || this.#ended) return;
+		try {
+			process.kill(process.platform === 'win32' ? pid : -pid, signal);
+		} catch {
+			// It has just ended.
+		}
 	}
 
 	#write(record: object) {
@@ -180,19 +203,23 @@ export class Pi {
 	}
 }
 
-/** Says how Pi ended, for people: what happened, the end of its stderr, what to do. */
-export function describeExit(exit: PiExit): string {
+/**
+ * Says how Pi ended, for people: what happened, what to do (`otherwise` when there is no better
+ * advice), the end of its stderr.
+ */
+export function describeExit(exit: PiExit, otherwise = ''): string {
 	const happened = exit.startError
 		? `Pi could not be started: ${exit.startError}.`
 		: exit.signal
 			? `Pi was ended by ${exit.signal}.`
 			: `Pi ended with exit code ${exit.code}.`;
 	const advice = exit.startError?.includes('ENOENT')
-		? ' Check that the command given with --pi exists, or leave --pi out to use the Pi that comes with Holdfast.'
+		? 'Check that the command given with --pi exists, or leave --pi out to use the Pi that comes with Holdfast.'
 		: /requires? node|unsupported node|node(\.js)? v?\d+.*(required|or (newer|later))|SyntaxError/i.test(
 					exit.stderr,
 			  )
-			? ' This Pi needs a newer Node (22.19 or later).'
-			: '';
-	return `${happened}${advice}${exit.stderr ? `\nIts last words:\n${exit.stderr}` : ''}`;
+			? 'This Pi needs a newer Node (22.19 or later).'
+			: otherwise;
+	const said = [happened, advice].filter((part) => part !== '').join(' ');
+	return exit.stderr ? `${said}\nIts last words:\n${exit.stderr}` : said;
 }

@@ -1,8 +1,9 @@
 /** For tests: a real Pi in folders of its own, against a scripted provider over real HTTP. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startProvider, type ModelRequest, type Provider, type Reply } from '../demo/provider.ts';
+import { dirname, join } from 'node:path';
+import { startProvider } from '../demo/provider.ts';
+import type { ModelRequest, Provider, Reply, Step } from '../demo/provider.ts';
 import { createAgent, type Agent, type AgentEvent, type AgentOptions } from './agent.ts';
 
 export interface RealPi extends AsyncDisposable {
@@ -10,7 +11,10 @@ export interface RealPi extends AsyncDisposable {
 	provider: Provider;
 	/** Everything the agent said since it was ready. */
 	events: AgentEvent[];
+	/** Those of one type. */
+	seen<T extends AgentEvent['type']>(type: T): Extract<AgentEvent, { type: T }>[];
 	cwd: string;
+	env: NodeJS.ProcessEnv;
 	/** The user's settings file, and its text. */
 	settingsFile: string;
 	settings(): string;
@@ -21,6 +25,17 @@ export interface RealPi extends AsyncDisposable {
 	): Promise<Extract<AgentEvent, { type: T }>>;
 	/** Sends a prompt and waits for the end of the run; its events. */
 	run(text: string): Promise<AgentEvent[]>;
+	/** Lets a command of `GATE` end. */
+	open(): void;
+	/** Waits until so many requests in all have reached the provider; the last of them. */
+	requested(count: number): Promise<ModelRequest>;
+}
+
+export interface Files {
+	/** Files of the project, by path. */
+	files?: Record<string, string>;
+	/** Source of a Pi extension. */
+	extension?: string;
 }
 
 export interface Scripted {
@@ -28,6 +43,8 @@ export interface Scripted {
 	env: NodeJS.ProcessEnv;
 	agentDir: string;
 	cwd: string;
+	/** The flags that load the extension. */
+	flags: string[];
 	remove(): Promise<void>;
 }
 
@@ -35,6 +52,7 @@ export interface Scripted {
 export async function scripted(
 	play: (request: ModelRequest) => Reply,
 	settings: object = {},
+	{ files = {}, extension }: Files = {},
 ): Promise<Scripted> {
 	const home = mkdtempSync(join(tmpdir(), 'holdfast-test-'));
 	const agentDir = join(home, '.pi/agent');
@@ -58,56 +76,86 @@ export async function scripted(
 	const own = { defaultProvider: 'scripted', defaultModel: 'script', ...settings };
 	writeFileSync(join(agentDir, 'settings.json'), JSON.stringify(own, null, 3));
 
+	for (const [path, text] of Object.entries(files)) {
+		mkdirSync(dirname(join(cwd, path)), { recursive: true });
+		writeFileSync(join(cwd, path), text);
+	}
+	const extensionFile = join(agentDir, 'extension-of-the-test.ts');
+	if (extension !== undefined) writeFileSync(extensionFile, extension);
+	const flags = extension === undefined ? [] : ['-e', extensionFile];
+
 	const env = { ...process.env, HOME: home, PI_CODING_AGENT_DIR: agentDir, PI_OFFLINE: '1' };
 	const remove = async () => {
 		await provider.close();
 		rmSync(home, { recursive: true, force: true });
 	};
-	return { provider, env, agentDir, cwd, remove };
+	return { provider, env, agentDir, cwd, flags, remove };
+}
+
+/** Waits for states: `changed` says that something may have, `when` looks again each time. */
+export function watch() {
+	const watchers = new Set<() => void>();
+	return {
+		changed() {
+			for (const watcher of watchers) watcher();
+		},
+		when: <T>(look: () => T | undefined) =>
+			new Promise<T>((resolve) => {
+				const watcher = () => {
+					const found = look();
+					if (found === undefined) return;
+					watchers.delete(watcher);
+					resolve(found);
+				};
+				watchers.add(watcher);
+				watcher();
+			}),
+	};
 }
 
 /** Starts a real Pi whose model answers as `play` says. To be used with `await using`. */
 export async function realPi(
 	play: (request: ModelRequest) => Reply,
 	settings: object = {},
-	options: AgentOptions = {},
+	options: AgentOptions & Files = {},
 ): Promise<RealPi> {
-	const { provider, env, agentDir, cwd, remove } = await scripted(play, settings);
-	const agent = await createAgent({ cwd, env, ...options });
+	const { changed, when } = watch();
+	const seeing = (request: ModelRequest) => {
+		queueMicrotask(changed);
+		return play(request);
+	};
+	const { provider, agentDir, remove, ...folders } = await scripted(seeing, settings, options);
+	const { cwd, env } = folders;
+	const flags = [...(options.flags ?? []), ...folders.flags];
+	const agent = await createAgent({ cwd, env, ...options, flags }).catch(async (failure) => {
+		await remove();
+		throw failure;
+	});
 
 	const events: AgentEvent[] = [];
-	const watchers = new Set<() => void>();
 	agent.subscribe((event) => {
 		events.push(event);
-		for (const watcher of watchers) watcher();
+		changed();
 	});
 	const settingsFile = join(agentDir, 'settings.json');
+	const seen: RealPi['seen'] = (type) => events.filter((event) => event.type === type) as never;
 
 	return {
 		agent,
 		provider,
 		events,
+		seen,
 		cwd,
+		env,
 		settingsFile,
 		settings: () => readFileSync(settingsFile, 'utf8'),
-		until: (type, test = () => true) =>
-			new Promise((resolve) => {
-				let seen = 0;
-				const watcher = () => {
-					for (const event of events.slice(seen)) {
-						if (event.type !== type || !test(event as never)) continue;
-						watchers.delete(watcher);
-						return resolve(event as never);
-					}
-					seen = events.length;
-				};
-				watchers.add(watcher);
-				watcher();
-			}),
+		until: (type, test = () => true) => when(() => seen(type).find(test)),
+		open: () => writeFileSync(join(cwd, 'open'), ''),
+		requested: (count) => when(() => provider.requests[count - 1]),
 		async run(text) {
-			const seen: AgentEvent[] = [];
-			for await (const event of agent.prompt(text)) seen.push(event);
-			return seen;
+			const during: AgentEvent[] = [];
+			for await (const event of agent.prompt(text)) during.push(event);
+			return during;
 		},
 		async [Symbol.asyncDispose]() {
 			await agent.close();
@@ -115,6 +163,20 @@ export async function realPi(
 		},
 	};
 }
+
+/** Answers the first request with the first reply and so on; the last reply is repeated. */
+export const inTurn = (...replies: Reply[]) => {
+	let next = 0;
+	return (): Reply => replies[Math.min(next++, replies.length - 1)]!;
+};
+
+/** One call of a tool as the whole answer. */
+export const call = (name: string, args: Record<string, unknown>): Step[] => [
+	{ toolCall: { name, arguments: args } },
+];
+
+/** A command that runs until the test opens the gate, by a file of that name in the project. */
+export const GATE = call('bash', { command: 'until [ -e open ]; do sleep 0.02; done' });
 
 /** An HTTP error as a provider gives it. */
 export const error = (status: number, message = `scripted ${status}`): Reply => ({
@@ -126,3 +188,27 @@ export const error = (status: number, message = `scripted ${status}`): Reply => 
 
 /** Short waits, for what is not about their length. */
 export const QUICK = { retry: { baseDelayMs: 40 } };
+
+/** A duration for `sleep` that no other process has, so that `processes` finds its own only. */
+let sleeps = 0;
+export const longTime = () => `${3_000 + ++sleeps}.${process.pid}`;
+
+/** The ids of the processes with these words in their command line. */
+export const processes = (...words: string[]) =>
+	readdirSync('/proc').filter((name) => {
+		try {
+			return (
+				/^\d+$/.test(name) &&
+				readFileSync(`/proc/${name}/cmdline`, 'utf8').includes(words.join('\0'))
+			);
+		} catch {
+			// Ended since the folder was read.
+			return false;
+		}
+	});
+
+/** An extension that takes its time with each prompt before Pi begins to work on it. */
+export const LOOKING = `export default (pi) => pi.on('input', async (event, ctx) => {
+	ctx.ui.notify('looking');
+	await new Promise((resolve) => setTimeout(resolve, 300));
+});`;

@@ -28,7 +28,7 @@ export interface RecordsOwner {
 	sessionChanged(change: { name?: string | undefined; thinkingLevel?: string }): void;
 	/** The id under which a text now delivered was submitted, if it was. */
 	takePromptId(text: string): string | undefined;
-	offInPi: boolean;
+	offInPi(): boolean;
 }
 
 /** Says what each record of Pi means, in events. A new kind of record is a compile error here. */
@@ -55,9 +55,9 @@ export class Records {
 				retry.requests();
 				return emit({ type: 'run_start' });
 			case 'agent_end':
-				return retry.runEnded(record.willRetry, this.#owner.offInPi);
+				return retry.runEnded(record.willRetry, this.#owner.offInPi());
 			case 'agent_settled':
-				retry.settled(record.aborted);
+				retry.settled();
 				return emit({ type: 'agent_settled', aborted: record.aborted });
 			case 'message_start':
 				return this.#startMessage(record.message);
@@ -138,6 +138,7 @@ export class Records {
 				messageId: this.#nextId(),
 				text,
 				images: contentImages(message.content),
+				timestamp: message.timestamp,
 				...(promptId === undefined ? {} : { promptId }),
 			});
 		} else if (message.role === 'assistant') {
@@ -247,7 +248,7 @@ export function toolEnd(record: {
 	toolName: string;
 	result: ToolResult;
 	isError: boolean;
-	durationMs?: number;
+	durationMs?: number | undefined;
 }): Extract<AgentEvent, { type: 'tool_end' }> {
 	const { toolCallId, toolName, result, isError, durationMs } = record;
 	const text = resultText(result);

@@ -7,7 +7,7 @@ type Phase =
 			attempt: number;
 			maxAttempts: number;
 			/** What the person asked for while it waits, until Pi says that it is so. */
-			asked?: 'cancel' | 'skip' | 'stop';
+			asked?: 'cancel' | 'skip';
 	  }
 	| { kind: 'attempting'; attempt: number; maxAttempts: number }
 	/** Pi waits, but must not: its wait is being cancelled, and nobody was told of it. */
@@ -26,6 +26,8 @@ export class RetrySequence {
 	#phase: Phase = { kind: 'none' };
 	/** Attempts made before the last skipped wait, which Pi no longer counts. */
 	#made = 0;
+	/** The person has asked to stop the run, whatever Pi is doing when it hears of it. */
+	#stopping = false;
 	/** Why the last request failed, until the end of its sequence has been told. */
 	#failure: { errorMessage: string; retryable: boolean } | undefined;
 	#emit: (event: AgentEvent) => void;
@@ -39,15 +41,19 @@ export class RetrySequence {
 		this.#stop = stop;
 	}
 
-	get waiting() {
-		return this.#phase.kind === 'waiting';
-	}
-
-	/** Remembers what the person wants of the wait. False when nothing waits. */
-	ask(what: 'cancel' | 'skip' | 'stop'): boolean {
-		if (this.#phase.kind !== 'waiting') return false;
+	/**
+	 * Remembers what the person wants of the wait. False when nothing waits, or it is ending already:
+	 * of two clicks the first counts, since Pi has been told of it.
+	 */
+	ask(what: 'cancel' | 'skip'): boolean {
+		if (this.#phase.kind !== 'waiting' || this.#phase.asked) return false;
 		this.#phase.asked = what;
 		return true;
+	}
+
+	/** The run is being stopped. */
+	stopping() {
+		this.#stopping = true;
 	}
 
 	/** A model request ended with an error. */
@@ -58,10 +64,16 @@ export class RetrySequence {
 	/** A model request ended with an answer, or by an abort. */
 	answered(aborted: boolean) {
 		this.#failure = undefined;
-		if (this.#phase.kind !== 'attempting') return;
-		const { attempt } = this.#phase;
-		if (aborted) this.#end({ success: false, attempt, finalError: 'Stopped', reason: 'stopped' });
-		else this.#end({ success: true, attempt });
+		const phase = this.#phase;
+		if (phase.kind === 'attempting') {
+			const { attempt } = phase;
+			if (aborted) this.#end({ success: false, attempt, finalError: 'Stopped', reason: 'stopped' });
+			else this.#end({ success: true, attempt });
+		}
+		// Pi's wait was over before it heard of the cancelling, and the answer faster than the stop.
+		else if (phase.kind === 'refused' && !aborted) {
+			this.#end({ success: true, attempt: phase.attempt + 1 });
+		}
 	}
 
 	/** Pi's `auto_retry_start`. */
@@ -79,20 +91,23 @@ export class RetrySequence {
 	}
 
 	/** Pi's `auto_retry_end`. Its success is told by {@link answered}, which knows better. */
-	ended(record: { success: boolean; finalError?: string }) {
+	ended(record: { success: boolean }) {
 		if (record.success) return;
 		const phase = this.#phase;
 		switch (phase.kind) {
+			// Told by `runEnded` already: after the last attempt Pi ends the run first.
 			case 'none':
+			case 'attempting':
 				return;
 			case 'refused':
 				return this.#fail(phase.attempt, phase.reason);
-			case 'attempting':
-				return this.#fail(phase.attempt, 'exhausted', record.finalError);
 			case 'waiting': {
 				const { attempt } = phase;
-				if (phase.asked === 'skip') return this.#attempt(phase);
-				const reason = phase.asked === 'stop' ? 'stopped' : 'cancelled';
+				if (phase.asked === 'skip' && !this.#stopping) {
+					this.#made = attempt;
+					return this.#attempt(phase);
+				}
+				const reason = this.#stopping ? 'stopped' : 'cancelled';
 				return this.#end({ success: false, attempt, finalError: 'Retry cancelled', reason });
 			}
 		}
@@ -110,26 +125,32 @@ export class RetrySequence {
 
 	/** Pi's `agent_end`. `offInPi` is whether Pi's own settings switch retries off. */
 	runEnded(willRetry: boolean, offInPi: boolean) {
-		if (willRetry || this.#phase.kind !== 'none' || !this.#failure?.retryable) return;
-		this.#fail(0, offInPi || !this.enabled ? 'off' : 'exhausted');
+		if (willRetry || !this.#failure) return;
+		const phase = this.#phase;
+		if (phase.kind === 'attempting') this.#fail(phase.attempt, 'exhausted');
+		else if (phase.kind === 'none' && this.#failure.retryable) {
+			this.#fail(0, offInPi || !this.enabled ? 'off' : 'exhausted');
+		}
 	}
 
 	/** Pi's `agent_settled`: whatever the sequence was, it is over. */
-	settled(aborted: boolean) {
+	settled() {
 		const phase = this.#phase;
-		if (phase.kind !== 'none') this.#fail(phase.attempt, aborted ? 'stopped' : 'exhausted');
+		if (phase.kind === 'refused') this.#fail(phase.attempt, phase.reason);
+		else if (phase.kind !== 'none') this.#fail(phase.attempt, 'stopped');
 		this.#failure = undefined;
+		this.#stopping = false;
 	}
 
 	#attempt({ attempt, maxAttempts }: { attempt: number; maxAttempts: number }) {
-		if (this.#phase.kind === 'waiting' && this.#phase.asked === 'skip') this.#made = attempt;
 		this.#phase = { kind: 'attempting', attempt, maxAttempts };
 		this.#emit({ type: 'auto_retry_attempt_start', attempt, maxAttempts });
 	}
 
-	#fail(attempt: number, reason: 'off' | 'exhausted' | 'stopped', finalError?: string) {
-		const error = finalError ?? this.#failure?.errorMessage ?? 'Stopped';
-		this.#end({ success: false, attempt, finalError: error, reason });
+	#fail(attempt: number, why: 'off' | 'exhausted' | 'stopped') {
+		const finalError = this.#failure?.errorMessage ?? 'Stopped';
+		const reason = this.#stopping ? 'stopped' : why;
+		this.#end({ success: false, attempt, finalError, reason });
 	}
 
 	#end(end: Omit<Extract<AgentEvent, { type: 'auto_retry_end' }>, 'type'>) {

@@ -28,7 +28,7 @@ export function outputUpdate(
 }
 
 export const resultText = (result: ToolResult) =>
-	(result.content ?? []).map((part) => part.text ?? '').join('\n');
+	(result.content ?? []).flatMap(({ text }) => (text === undefined ? [] : [text])).join('\n');
 
 export const resultImages = (result: ToolResult): Image[] =>
 	(result.content ?? []).flatMap(({ type, data, mimeType }) =>
