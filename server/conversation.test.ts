@@ -250,7 +250,16 @@ test('when Pi has ended, nothing still seems to run', () => {
 		{ type: 'exit', description: 'Pi was ended by SIGKILL.' },
 	]);
 
-	expect(conversation.activity).toEqual({ kind: 'gone', description: 'Pi was ended by SIGKILL.' });
-	expect(conversation.messages).toMatchObject([{ state: 'stopped' }, { state: 'stopped' }]);
+	expect(conversation.activity).toEqual({
+		kind: 'gone',
+		description: 'Pi was ended by SIGKILL.',
+		interrupted: true,
+		restarting: false,
+	});
+	expect(conversation.messages).toMatchObject([
+		{ state: 'stopped' },
+		{ state: 'stopped' },
+		{ kind: 'notice', text: 'Pi was ended by SIGKILL.' },
+	]);
 	expect(conversation.messages[1]).toMatchObject({ blocks: [{ text: 'Seen' }] });
 });

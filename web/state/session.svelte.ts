@@ -7,7 +7,8 @@ import type {
 	NumberedEvent,
 	ServerMessage,
 } from '../../server/protocol.ts';
-import { draft } from './draft.ts';
+import { kept } from './kept.ts';
+import type { KeptPrompt } from './kept.ts';
 import type { Outbox } from './outbox.ts';
 
 /** A prompt on its way: shown at once, until the conversation holds it. */
@@ -15,6 +16,7 @@ export interface Pending {
 	id: string;
 	text: string;
 	images: Image[];
+	when: 'steer' | 'followUp';
 	state: 'sending' | 'accepted' | 'failed';
 	error: string;
 }
@@ -61,7 +63,8 @@ export class Session {
 		this.#outbox = outbox;
 		this.#onlost = onlost;
 		this.id = id;
-		this.text = draft.load(id);
+		this.text = kept.text(id);
+		void this.#restore();
 		if (id !== null) this.#named.resolve(id);
 	}
 
@@ -85,8 +88,7 @@ export class Session {
 		this.#dropDelivered();
 		if (this.id === null) {
 			this.id = message.session;
-			draft.save(null, '');
-			draft.save(this.id, this.text);
+			this.#moveKept(message.session);
 			this.#named.resolve(this.id);
 		}
 	}
@@ -114,7 +116,7 @@ export class Session {
 
 	edit(text: string) {
 		this.text = text;
-		draft.save(this.id, text);
+		kept.keepText(this.id, text);
 	}
 
 	/** Sends what is in the editor; `!` before it makes it a command of the person. */
@@ -126,25 +128,30 @@ export class Session {
 			void this.#ask({ type: 'bash', command: text.slice(1).trim() });
 		} else this.prompt(text, this.images, when);
 		this.edit('');
-		this.images = [];
+		this.attach([]);
+	}
+
+	/** Puts images beside the text. */
+	attach(images: Image[]) {
+		this.images = images;
+		void kept.keepImages(this.id, images);
 	}
 
 	prompt(text: string, images: Image[] = [], when: 'steer' | 'followUp' = 'steer') {
 		const id = crypto.randomUUID();
-		this.pending.push({ id, text, images, state: 'sending', error: '' });
-		void this.#send(this.pending.at(-1)!, when);
+		this.#queue({ id, session: this.id, text, images, when, error: '' });
 	}
 
 	/** Sends a prompt again that was refused. */
 	again(prompt: Pending) {
 		this.#drop(prompt.id);
-		this.prompt(prompt.text, prompt.images);
+		this.prompt(prompt.text, $state.snapshot(prompt.images), prompt.when);
 	}
 
 	/** Puts a prompt that was refused back into the editor. */
 	takeBack(prompt: Pending) {
 		this.#drop(prompt.id);
-		this.#putBack(prompt.text);
+		this.#putBack(prompt.text, $state.snapshot(prompt.images));
 	}
 
 	abort() {
@@ -189,7 +196,7 @@ export class Session {
 	/** Puts messages that were queued and came back into the editor, or drops them. */
 	takeReturned(ids: string[], keep: boolean) {
 		const taken = this.conversation.returned.filter(({ id }) => ids.includes(id));
-		if (keep) for (const { text } of taken) this.#putBack(text);
+		if (keep) for (const { text, images } of taken) this.#putBack(text, images);
 		void this.#ask({ type: 'take_returned', ids });
 	}
 
@@ -205,18 +212,48 @@ export class Session {
 		this.#offset = performance.now() - now;
 	}
 
-	async #send(prompt: Pending, when: 'steer' | 'followUp') {
-		const { id, text, images } = prompt;
+	/** What was written before a reload: sent now under its id, so that it is not run twice. */
+	async #restore() {
+		const [images, prompts] = await Promise.all([kept.images(this.id), kept.prompts(this.id)]);
+		if (images.length > 0) this.images = [...images, ...this.images];
+		for (const prompt of prompts) {
+			if (!this.pending.some(({ id }) => id === prompt.id)) this.#queue(prompt);
+		}
+		this.#dropDelivered();
+	}
+
+	/** What was kept for a new conversation belongs to the one that has a name now. */
+	#moveKept(session: string) {
+		kept.keepText(null, '');
+		kept.keepText(session, this.text);
+		void kept.keepImages(null, []);
+		void kept.keepImages(session, this.images);
+		for (const { id, text, images, when, error } of $state.snapshot(this.pending)) {
+			void kept.keepPrompt({ id, session, text, images, when, error });
+		}
+	}
+
+	#queue(prompt: KeptPrompt) {
+		const { id, text, images, when, error } = prompt;
+		this.pending.push({ id, text, images, when, state: error ? 'failed' : 'sending', error });
+		void kept.keepPrompt(prompt);
+		if (!error) void this.#send(id, { type: 'prompt', text, images, when });
+	}
+
+	async #send(id: string, command: Extract<Command, { type: 'prompt' }>) {
 		try {
-			const command = { type: 'prompt' as const, text, images: $state.snapshot(images), when };
 			const { disposition } = await this.#outbox.ask(await this.#named.promise, command, id);
 			const shown = this.pending.find((one) => one.id === id);
 			// A queued one is in the queue, and one that was handled leaves nothing behind.
 			if (disposition !== 'started') this.#drop(id);
 			else if (shown) shown.state = 'accepted';
-		} catch (error) {
+			void kept.forgetPrompt(id);
+		} catch (thrown) {
+			const error = (thrown as Error).message;
 			const shown = this.pending.find((one) => one.id === id);
-			if (shown) Object.assign(shown, { state: 'failed', error: (error as Error).message });
+			if (shown) Object.assign(shown, { state: 'failed', error });
+			const { text, images, when } = command;
+			void kept.keepPrompt({ id, session: this.id, text, images, when, error });
 		}
 	}
 
@@ -233,11 +270,12 @@ export class Session {
 
 	#take({ returned = [] }: CommandResult) {
 		if (returned.length === 0) return;
-		for (const { text } of returned) this.#putBack(text);
+		for (const { text, images } of returned) this.#putBack(text, images);
 		void this.#ask({ type: 'take_returned', ids: returned.map(({ id }) => id) });
 	}
 
-	#putBack(text: string) {
+	#putBack(text: string, images: Image[] = []) {
+		if (images.length > 0) this.attach([...this.images, ...$state.snapshot(images)]);
 		this.edit(this.text.trim() === '' ? text : `${this.text.trimEnd()}\n\n${text}`);
 	}
 
@@ -246,15 +284,18 @@ export class Session {
 	}
 
 	#drop(id: string) {
+		void kept.forgetPrompt(id);
 		this.pending = this.pending.filter((one) => one.id !== id);
 	}
 
 	#dropDelivered() {
 		if (this.pending.length === 0) return;
 		const { messages } = this.conversation;
-		this.pending = this.pending.filter(
-			({ id }) => !messages.some((message) => message.kind === 'user' && message.promptId === id),
-		);
+		for (const { id } of [...this.pending]) {
+			if (messages.some((message) => message.kind === 'user' && message.promptId === id)) {
+				this.#drop(id);
+			}
+		}
 	}
 
 	#smallestStop(): SmallestStop {
