@@ -17,6 +17,8 @@ export interface Holdfast {
 	settingsFile: string;
 	/** Ends the proxy with SIGTERM and starts it again on the same port. */
 	restart(...flags: string[]): Promise<void>;
+	/** Ends the proxy with SIGKILL. */
+	kill(): Promise<void>;
 	proxy: ChildProcess;
 	stderr(): string;
 }
@@ -59,13 +61,18 @@ export const test = base.extend<Fixtures>({
 	},
 });
 
-async function startProxy(folder: Scripted, flags: string[]): Promise<Holdfast> {
+/** Starts the proxy on a free port; `env` comes on top of that of the folder. */
+export async function startProxy(
+	folder: Pick<Scripted, 'provider' | 'env' | 'agentDir' | 'cwd'>,
+	flags: string[],
+	env: NodeJS.ProcessEnv = {},
+): Promise<Holdfast> {
 	let stderr = '';
 	const launch = (port: string, more: string[] = []) =>
 		new Promise<{ proxy: ChildProcess; url: string }>((resolve, reject) => {
 			const args = [MAIN, '--port', port, '--no-open', '--cwd', folder.cwd, ...flags, ...more];
 			const proxy = spawn(process.execPath, args, {
-				env: folder.env,
+				env: { ...folder.env, ...env },
 				stdio: ['ignore', 'pipe', 'pipe'],
 			});
 			let stdout = '';
@@ -84,18 +91,23 @@ async function startProxy(folder: Scripted, flags: string[]): Promise<Holdfast> 
 		provider: folder.provider,
 		settingsFile: `${folder.agentDir}/settings.json`,
 		stderr: () => stderr,
+		kill: () => end(holdfast.proxy, 'SIGKILL'),
 		async restart(...more) {
 			await end(holdfast.proxy);
+			await holdfast.again(...more);
+		},
+		crash: () => end(holdfast.proxy, 'SIGKILL'),
+		async again(...more) {
 			Object.assign(holdfast, await launch(new URL(holdfast.url).port, more));
 		},
 	};
 	return holdfast;
 }
 
-async function end(proxy: ChildProcess) {
+async function end(proxy: ChildProcess, signal: NodeJS.Signals = 'SIGTERM') {
 	if (proxy.exitCode !== null || proxy.signalCode !== null) return;
 	const exited = new Promise((resolve) => proxy.once('exit', resolve));
-	proxy.kill('SIGTERM');
+	proxy.kill(signal);
 	await exited;
 }
 

@@ -280,7 +280,7 @@ export class Session {
 			if (event.promptId !== undefined) this.#delivered.push(event.promptId);
 		} else if (SETTLES.has(event.type) && this.#delivered.length > 0) {
 			const { file } = this;
-			// Pi begins its file with the first answer. One on another machine is taken at its word.
+			// Pi begins its file with the first message. One on another machine is taken at its word.
 			if (file !== undefined && existsSync(dirname(file)) && !existsSync(file)) return;
 			for (const id of this.#delivered.splice(0)) this.#journal.done(id);
 		}

@@ -290,7 +290,7 @@ export class Agent {
 	 */
 	async retry() {
 		if (this.#running) throw new PiError('Pi is at work; there is nothing to try again.');
-		this.#failed ??= lastFailed(await this.history());
+		this.#failed ??= unanswered(await this.history());
 		if (!this.#failed) {
 			throw new PiError('The last run did not fail; there is nothing to try again.');
 		}
@@ -561,6 +561,11 @@ function ignoreGone(error: unknown): undefined {
 	if (!(error instanceof PiError)) throw error;
 }
 
-const lastFailed = (events: AgentEvent[]) =>
-	events.findLast(({ type }) => ['user_message', 'message_end', 'attempt_failed'].includes(type))
-		?.type === 'attempt_failed';
+/** Whether the last thing said waits for an answer: the request failed, or Pi died before it came. */
+function unanswered(events: AgentEvent[]): boolean {
+	const last = events.findLast(({ type }) =>
+		['user_message', 'message_end', 'attempt_failed', 'tool_end'].includes(type),
+	);
+	if (last?.type === 'message_end') return last.stopReason === 'toolUse';
+	return last !== undefined;
+}
