@@ -34,6 +34,8 @@ export class Hub {
 	#cleaned: Promise<void>;
 	#sessions = new Map<string, Promise<Session>>();
 	#fresh: Promise<Session> | undefined;
+	/** Where Pi found our extension, once one has started: the next need not look for it. */
+	#extension: string | undefined;
 	#probe: Promise<{ provider?: Provider; session?: Session }> | undefined;
 
 	constructor(options: HubOptions) {
@@ -156,6 +158,7 @@ export class Hub {
 		if (session === undefined && first?.unused && this.#add(first)) return first;
 		const options = { ...this.#agentOptions(provider), cwd, ...(session ? { session } : {}) };
 		const started = await Session.start(options, this.#sessionOptions(provider));
+		this.#extension = started.extension;
 		this.#add(started);
 		return started;
 	}
@@ -199,6 +202,7 @@ export class Hub {
 	}
 
 	#agentOptions(provider: Provider | undefined): AgentOptions {
+		const extension = this.#extension;
 		const { cwd, pi } = this.#options;
 		const env = { ...this.#options.env, [OWNER]: this.#state.owner };
 		const demo = provider
@@ -207,7 +211,7 @@ export class Hub {
 					flags: ['--model', 'holdfast-demo/demo', '--session-dir', demoSessions(env)],
 				}
 			: {};
-		return { cwd, env, ...(pi ? { pi } : {}), ...demo };
+		return { cwd, env, ...(pi ? { pi } : {}), ...(extension ? { extension } : {}), ...demo };
 	}
 }
 

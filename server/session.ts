@@ -94,6 +94,11 @@ export class Session {
 		);
 	}
 
+	/** Where its Pi found our extension. */
+	get extension() {
+		return this.#engine.agent.extension;
+	}
+
 	get file() {
 		return this.#conversation.session?.file;
 	}

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { AgentEvent, DialogAnswer, Image, ReturnedMessage, SessionInfo } from './events.ts';
 import type { Report } from './extension.ts';
 import { historyEvents } from './history.ts';
@@ -8,6 +7,7 @@ import { describeExit, Pi, PiError } from './pi.ts';
 import type { PiCommand, PiExit } from './pi.ts';
 import { ownPi } from './pi-command.ts';
 import { EXTENSION_NAME, Records } from './records.ts';
+import { EXTENSION, handExtensionOver } from './remote-extension.ts';
 import { RetrySequence } from './retry.ts';
 import { EventStream } from './stream.ts';
 
@@ -25,6 +25,8 @@ export interface AgentOptions {
 	session?: { open: string } | { id: string } | 'continue' | 'unsaved';
 	/** Further flags for Pi, for example `['--model', 'sonnet:high']`. */
 	flags?: string[];
+	/** Where that Pi finds our extension. Default: here, or where {@link handExtensionOver} puts it. */
+	extension?: string;
 	/** How long to wait for its first answer, in milliseconds. Default: 30,000. */
 	startTimeoutMs?: number;
 }
@@ -52,7 +54,6 @@ export interface AgentState extends SessionInfo {
 	queued: number;
 }
 
-const EXTENSION = fileURLToPath(new URL('./extension.ts', import.meta.url));
 const START_TIMEOUT_MS = 30_000;
 const TOO_OLD = 'It is probably too old: Holdfast needs Pi 1.6 or later.';
 
@@ -65,8 +66,26 @@ export async function createAgent(options: AgentOptions = {}): Promise<Agent> {
 	const cwd = options.cwd ?? process.cwd();
 	if (!existsSync(cwd)) throw new PiError(`The folder ${cwd} does not exist.`);
 
-	const { command, args } = options.pi ?? ownPi();
-	const { session, flags = [] } = options;
+	const pi = options.pi ?? ownPi();
+	const env = options.env ?? process.env;
+	const extension = options.extension ?? EXTENSION;
+	try {
+		return await start(pi, cwd, env, extension, options);
+	} catch (error) {
+		// A Pi on another machine, or in a container, does not see our files.
+		const unseen = error instanceof PiError && error.message.includes(EXTENSION);
+		if (!unseen || !options.pi || options.extension) throw error;
+		return start(pi, cwd, env, await handExtensionOver(pi, { cwd, env }), options);
+	}
+}
+
+async function start(
+	{ command, args }: PiCommand,
+	cwd: string,
+	env: NodeJS.ProcessEnv,
+	extension: string,
+	{ session, flags = [], startTimeoutMs }: AgentOptions,
+): Promise<Agent> {
 	const sessionFlags =
 		session === undefined
 			? []
@@ -79,11 +98,12 @@ export async function createAgent(options: AgentOptions = {}): Promise<Agent> {
 						: ['--session', session.open];
 
 	const agent = new Agent(
-		{ command, args: [...args, '--mode', 'rpc', '-e', EXTENSION, ...sessionFlags, ...flags] },
+		{ command, args: [...args, '--mode', 'rpc', '-e', extension, ...sessionFlags, ...flags] },
 		cwd,
-		options.env ?? process.env,
+		env,
+		extension,
 	);
-	await agent.ready([command, ...args].join(' '), options.startTimeoutMs);
+	await agent.ready([command, ...args].join(' '), startTimeoutMs);
 	return agent;
 }
 
@@ -94,6 +114,8 @@ export async function createAgent(options: AgentOptions = {}): Promise<Agent> {
 export class Agent {
 	/** Resolves, never rejects, when the Pi process has ended. */
 	readonly exited: Promise<PiExit>;
+	/** Where this Pi found our extension. */
+	readonly extension: string;
 
 	#pi: Pi;
 	#cwd: string;
@@ -117,7 +139,8 @@ export class Agent {
 	#aborting: Promise<unknown> | undefined;
 
 	/** Use {@link createAgent}. */
-	constructor(pi: PiCommand, cwd: string, env: NodeJS.ProcessEnv) {
+	constructor(pi: PiCommand, cwd: string, env: NodeJS.ProcessEnv, extension: string) {
+		this.extension = extension;
 		this.#cwd = cwd;
 		this.#retry = new RetrySequence(
 			(event) => this.#emit(event),
