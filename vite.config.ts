@@ -25,6 +25,8 @@ export default defineConfig({
 					include: ['server/**/*.test.ts', 'web/**/*.test.ts'],
 					exclude: ['**/*.svelte.test.ts'],
 					testTimeout: 60_000,
+					// Most of these wait for a Pi of their own.
+					maxWorkers: 2,
 				},
 			},
 			{

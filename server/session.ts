@@ -3,12 +3,11 @@ import { access, constants, statfs } from 'node:fs/promises';
 import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { PiError } from './bridge/agent.ts';
-import type { Agent, AgentEvent, AgentOptions, ReturnedMessage } from './bridge/agent.ts';
+import type { Agent, AgentEvent, AgentOptions } from './bridge/agent.ts';
 import { applyEvent, busy, emptyConversation } from './conversation.ts';
 import type { Conversation, Scenes, SessionEvent } from './conversation.ts';
+import { Deliveries } from './deliveries.ts';
 import { Engine } from './engine.ts';
-import { Journal } from './journal.ts';
-import type { Accepted } from './journal.ts';
 import type { Command, CommandResult, NumberedEvent, ServerMessage } from './protocol.ts';
 import { Ring } from './ring.ts';
 import type { StateFolder } from './state-folder.ts';
@@ -35,7 +34,7 @@ export class Session {
 
 	#conversation: Conversation = emptyConversation();
 	#engine: Engine;
-	#journal: Journal;
+	#deliveries: Deliveries;
 	#state: StateFolder;
 	#demo: Scenes | null;
 	#watchers = new Set<Watcher>();
@@ -44,8 +43,6 @@ export class Session {
 	#gathered: { at: number; event: SessionEvent }[] = [];
 	#lastFlush = -Infinity;
 	#timer: NodeJS.Timeout | undefined;
-	/** Prompts that Pi has begun to work on, until its file holds them. */
-	#delivered: string[] = [];
 	#answers = new Map<string, Promise<CommandResult>>();
 
 	private constructor(engine: Engine, id: string, options: SessionOptions) {
@@ -54,7 +51,7 @@ export class Session {
 		this.#state = options.state;
 		this.#demo = options.demo;
 		this.#ring = new Ring(options.ringEvents);
-		this.#journal = new Journal(options.state.path, id);
+		this.#deliveries = new Deliveries(options.state.path, id);
 	}
 
 	/**
@@ -147,7 +144,7 @@ export class Session {
 
 	async #run(command: Command, id: string): Promise<CommandResult> {
 		// Done by an earlier proxy, or lost with it: then it was offered back.
-		if (this.#journal.knows(id)) return { disposition: 'known' };
+		if (this.#deliveries.knows(id)) return { disposition: 'known' };
 		const agent = () => this.#engine.agent;
 
 		switch (command.type) {
@@ -155,8 +152,8 @@ export class Session {
 				return this.#prompt(command, id);
 			case 'bash':
 				agent();
-				this.#journal.accept({ id, text: '', images: [], time: Date.now() });
-				this.#journal.done(id);
+				this.#deliveries.accept(id, '', []);
+				this.#deliveries.done(id);
 				agent()
 					.bash(command.command, id)
 					.catch((error: unknown) => this.#complain(error));
@@ -181,7 +178,7 @@ export class Session {
 			case 'clear_queue':
 				return { returned: await agent().clearQueue() };
 			case 'take_returned':
-				for (const taken of command.ids) this.#journal.done(taken);
+				for (const taken of command.ids) this.#deliveries.done(taken);
 				this.#receive({ type: 'returned_taken', ids: command.ids });
 				return {};
 			case 'answer':
@@ -210,14 +207,14 @@ export class Session {
 		const { text, images, when } = command;
 		const { agent } = this.#engine;
 		await this.#makeSureOfRoom();
-		this.#journal.accept({ id, text, images, time: Date.now() });
+		this.#deliveries.accept(id, text, images);
 		try {
 			const disposition = await agent.submit(text, { images, when, promptId: id });
-			if (disposition === 'handled') this.#journal.done(id);
+			if (disposition === 'handled') this.#deliveries.done(id);
 			return { disposition };
 		} catch (error) {
 			// Refused, and the page says so and keeps the text. If Pi died, it is offered back instead.
-			if (this.#conversation.activity.kind !== 'gone') this.#journal.done(id);
+			if (this.#conversation.activity.kind !== 'gone') this.#deliveries.done(id);
 			throw error;
 		}
 	}
@@ -267,34 +264,18 @@ export class Session {
 
 	/** Prompts that were accepted and that Pi does not hold belong to the person again. */
 	#offerBack(history: AgentEvent[]) {
-		const lost: Accepted[] = [];
-		for (const accepted of this.#journal.open) {
-			if (holds(history, accepted)) this.#journal.done(accepted.id);
-			else lost.push(accepted);
-		}
-		this.#delivered = [];
-		const known = new Set(this.#conversation.returned.map(({ id }) => id));
-		const messages = lost.filter(({ id }) => !known.has(id)).map(returnedOf);
-		if (lost.length > 0) this.#receive({ type: 'prompts_lost', ids: lost.map(({ id }) => id) });
+		const lost = this.#deliveries.lost(history);
+		if (lost.length === 0) return;
+		this.#receive({ type: 'prompts_lost', ids: lost.map(({ id }) => id) });
+		const offered = new Set(this.#conversation.returned.map(({ id }) => id));
+		const messages = lost.filter(({ id }) => !offered.has(id));
 		if (messages.length > 0) this.#receive({ type: 'queue_returned', messages });
-	}
-
-	/** Forgets what Pi's own file holds by now: Pi writes what it told before it tells more. */
-	#keepJournal(event: SessionEvent) {
-		if (event.type === 'user_message') {
-			if (event.promptId !== undefined) this.#delivered.push(event.promptId);
-		} else if (SETTLES.has(event.type) && this.#delivered.length > 0) {
-			const { file } = this;
-			// Pi begins its file with the first message. One on another machine is taken at its word.
-			if (file !== undefined && existsSync(dirname(file)) && !existsSync(file)) return;
-			for (const id of this.#delivered.splice(0)) this.#journal.done(id);
-		}
 	}
 
 	#receive(event: SessionEvent) {
 		const at = performance.now();
-		this.#keepJournal(event);
-		if (event.type === 'queue_returned') this.#restoreImages(event.messages);
+		this.#deliveries.follow(event, this.file);
+		if (event.type === 'queue_returned') this.#deliveries.addImages(event.messages);
 		const last = this.#gathered.at(-1)?.event;
 		if (last && joinText(last, event)) return;
 		this.#gathered.push({ at, event: { ...event } });
@@ -302,14 +283,6 @@ export class Session {
 		const text = event.type === 'text' || event.type === 'thinking' || event.type === 'tool_update';
 		if (!text || at - this.#lastFlush >= FRAME_MS) this.#flush();
 		else this.#timer ??= setTimeout(() => this.#flush(), FRAME_MS - (at - this.#lastFlush));
-	}
-
-	/** Pi gives the texts of its queue back, but not their images. */
-	#restoreImages(messages: ReturnedMessage[]) {
-		for (const message of messages) {
-			const accepted = this.#journal.open.find(({ id }) => id === message.id);
-			if (accepted && accepted.images.length > 0) message.images = accepted.images;
-		}
 	}
 
 	#flush() {
@@ -356,29 +329,6 @@ export interface SessionOptions {
 	/** How many events are kept for browsers that missed some. */
 	ringEvents?: number;
 }
-
-/** What Pi tells only after it has written down what it told before. */
-const SETTLES = new Set<SessionEvent['type']>([
-	'message_start',
-	'tool_start',
-	'auto_retry_start',
-	'agent_settled',
-]);
-
-/** Whether Pi's session has the message. Pi expands `/template`, so such a text looks otherwise. */
-const holds = (history: AgentEvent[], { text, time }: Accepted) =>
-	history.some(
-		(event) =>
-			event.type === 'user_message' &&
-			(event.timestamp ?? 0) >= time &&
-			(event.text === text || text.startsWith('/') || event.text.startsWith(`${text}\n\n`)),
-	);
-
-const returnedOf = ({ id, text, images }: Accepted): ReturnedMessage => ({
-	id,
-	text,
-	...(images.length > 0 ? { images } : {}),
-});
 
 /** Adds a delta to the one before it, when they belong together. */
 function joinText(last: SessionEvent, event: SessionEvent): boolean {

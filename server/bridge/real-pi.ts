@@ -34,7 +34,7 @@ export interface RealPi extends AsyncDisposable {
 export interface Files {
 	/** Files of the project, by path. */
 	files?: Record<string, string>;
-	/** Source of a Pi extension. */
+	/** Source of a Pi extension beside ours. */
 	extension?: string;
 }
 
@@ -117,14 +117,17 @@ export function watch() {
 export async function realPi(
 	play: (request: ModelRequest) => Reply,
 	settings: object = {},
-	options: AgentOptions & Files = {},
+	{ files, extension, ...options }: Omit<AgentOptions, 'extension'> & Files = {},
 ): Promise<RealPi> {
 	const { changed, when } = watch();
 	const seeing = (request: ModelRequest) => {
 		queueMicrotask(changed);
 		return play(request);
 	};
-	const { provider, agentDir, remove, ...folders } = await scripted(seeing, settings, options);
+	const { provider, agentDir, remove, ...folders } = await scripted(seeing, settings, {
+		...(files ? { files } : {}),
+		...(extension === undefined ? {} : { extension }),
+	});
 	const { cwd, env } = folders;
 	const flags = [...(options.flags ?? []), ...folders.flags];
 	const agent = await createAgent({ cwd, env, ...options, flags }).catch(async (failure) => {
