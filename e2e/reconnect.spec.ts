@@ -33,7 +33,7 @@ test('Pi killed in mid-stream: said, started again, what was seen is kept, and i
 	await expect(ui.log).toContainText('Pi was ended by SIGKILL.');
 	await expect(page.getByText('Pi ended in mid-run')).toBeVisible();
 	await expect(ui.answers).toContainText('Half of the');
-	await expect(ui.answers).toContainText('stopped here');
+	await expect(ui.answers).toContainText('interrupted here');
 
 	await ui.button('Try again').click();
 	await expect(ui.answers.last()).toHaveText('The whole of it.');

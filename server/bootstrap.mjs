@@ -10,10 +10,11 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
 	existsSync,
-	mkdirSync,
-	readFileSync,
 	readdirSync,
+	readFileSync,
 	realpathSync,
+	rmSync,
+	statSync,
 	writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -23,6 +24,7 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
 const PARENT_CHECK_MS = 250;
+const BUILDS_KEPT = 3;
 
 const [word, ...rest] = process.argv.slice(2);
 install();
@@ -82,24 +84,31 @@ function findNode() {
 }
 
 function build() {
-	const stamp = join(root, 'dist/.holdfast-built');
+	const pointer = join(root, 'dist/current');
 	const sources = ['web', 'server'].flatMap((folder) =>
 		readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
 			.filter((entry) => entry.isFile() && !entry.name.includes('.test.'))
 			.map((entry) => join(entry.parentPath ?? entry.path, entry.name)),
 	);
 	const wanted = hash([...sources, join(root, 'vite.config.ts'), join(root, 'package-lock.json')]);
-	if (readIfThere(stamp) === wanted) return;
+	const name = wanted.slice(0, 16);
+	if (readIfThere(pointer) === name) return;
 
 	console.error('Holdfast: building the page…');
 	const vite = join(root, 'node_modules/vite/bin/vite.js');
-	const { status } = spawnSync(node, [vite, 'build', '--logLevel', 'warn'], {
-		cwd: root,
-		stdio: ['ignore', 2, 2],
-	});
+	// Each build has a folder of its own: one that is being served stays whole.
+	const { status } = spawnSync(
+		node,
+		[vite, 'build', '--logLevel', 'warn', '--outDir', join(root, 'dist', name)],
+		{ cwd: root, stdio: ['ignore', 2, 2] },
+	);
 	if (status !== 0) fail('Holdfast could not build its page. The lines above say why.');
-	mkdirSync(dirname(stamp), { recursive: true });
-	writeFileSync(stamp, wanted);
+	writeFileSync(pointer, name);
+	const builds = readdirSync(join(root, 'dist'), { withFileTypes: true })
+		.filter((entry) => entry.isDirectory())
+		.map((entry) => join(root, 'dist', entry.name))
+		.sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+	for (const old of builds.slice(BUILDS_KEPT)) rmSync(old, { recursive: true, force: true });
 }
 
 function run(args) {

@@ -41,6 +41,8 @@ export class Connection implements Watcher {
 				return void this.#watch(message);
 			case 'command':
 				return void this.#run(message);
+			case 'clock':
+				return this.send({ type: 'clock', now: performance.now() });
 			case 'list':
 				return void this.#hub
 					.list()

@@ -257,8 +257,8 @@ test('when Pi has ended, nothing still seems to run', () => {
 		restarting: false,
 	});
 	expect(conversation.messages).toMatchObject([
-		{ state: 'stopped' },
-		{ state: 'stopped' },
+		{ state: 'interrupted' },
+		{ state: 'interrupted' },
 		{ kind: 'notice', text: 'Pi was ended by SIGKILL.' },
 	]);
 	expect(conversation.messages[1]).toMatchObject({ blocks: [{ text: 'Seen' }] });

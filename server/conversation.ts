@@ -122,7 +122,8 @@ export interface AssistantMessage {
 	kind: 'assistant';
 	id: string;
 	blocks: { type: 'text' | 'thinking'; block: number; text: string }[];
-	state: 'streaming' | 'done' | 'stopped' | 'cut';
+	/** `cut` is the model's own limit, `interrupted` the death of Pi. */
+	state: 'streaming' | 'done' | 'stopped' | 'cut' | 'interrupted';
 }
 
 export interface ToolMessage {
@@ -133,7 +134,7 @@ export interface ToolMessage {
 	args: Record<string, unknown>;
 	by: 'agent' | 'user';
 	parent: string | null;
-	state: 'preparing' | 'running' | ToolEnd['outcome'];
+	state: 'preparing' | 'running' | 'interrupted' | ToolEnd['outcome'];
 	since: number;
 	/** The last {@link OUTPUT_KEPT} characters of it. */
 	output: string;
@@ -357,7 +358,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 				interrupted: busy(conversation.activity),
 				restarting: false,
 			};
-			interrupt(messages);
+			interrupt(messages, 'interrupted');
 			closeRetries(messages, 'stopped');
 			addNotice(messages, 'error', event.description.split('\n')[0]!);
 			return;
@@ -519,7 +520,7 @@ function countWait(conversation: Conversation, at: number): string {
 
 function settle(conversation: Conversation, aborted: boolean) {
 	const { messages } = conversation;
-	interrupt(messages);
+	interrupt(messages, 'stopped');
 	const open = closeRetries(messages, aborted ? 'stopped' : 'failed').at(-1);
 
 	if (aborted) {
@@ -534,11 +535,12 @@ function settle(conversation: Conversation, aborted: boolean) {
 }
 
 /** Nothing of the run goes on: what was still open did not end by itself. */
-function interrupt(messages: Message[]) {
+function interrupt(messages: Message[], state: 'stopped' | 'interrupted') {
 	for (const message of messages) {
-		if (message.kind === 'assistant' && message.state === 'streaming') message.state = 'stopped';
-		if (message.kind !== 'tool' || message.by === 'user') continue;
-		if (message.state === 'running' || message.state === 'preparing') message.state = 'stopped';
+		if (message.kind === 'assistant' && message.state === 'streaming') message.state = state;
+		// A command of the person's goes on beside the run, but not after Pi.
+		if (message.kind !== 'tool' || (message.by === 'user' && state === 'stopped')) continue;
+		if (message.state === 'running' || message.state === 'preparing') message.state = state;
 	}
 }
 

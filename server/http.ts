@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import sirv from 'sirv';
 import type { Gate } from './gate.ts';
@@ -24,9 +26,9 @@ const HEADERS = {
 	'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Answers requests: the built page with its headers, or a refusal. */
+/** Answers requests: the page as it was built when this began, with its headers, or a refusal. */
 export function page(gate: Gate) {
-	const files = sirv(DIST, { etag: true, single: false });
+	const files = sirv(join(DIST, readFileSync(join(DIST, 'current'), 'utf8')), { etag: true });
 
 	return (request: IncomingMessage, response: ServerResponse) => {
 		for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);

@@ -59,6 +59,8 @@ export const ClientMessage = v.variant('type', [
 	}),
 	/** `id` is made by the browser; the same id is never run twice. */
 	v.strictObject({ type: v.literal('command'), id: Id, session: SessionId, command: Command }),
+	/** Asks what the proxy's monotonic clock says. */
+	v.strictObject({ type: v.literal('clock') }),
 	/** Asks for the list of sessions. */
 	v.strictObject({ type: v.literal('list') }),
 ]);
@@ -94,6 +96,7 @@ export type ServerMessage =
 	| { type: 'events'; session: string; events: NumberedEvent[] }
 	| { type: 'reply'; id: string; ok: true; result: CommandResult }
 	| { type: 'reply'; id: string; ok: false; error: string }
+	| { type: 'clock'; now: number }
 	| { type: 'sessions'; sessions: SessionSummary[] }
 	/** A `hello` could not be met. */
 	| { type: 'refused'; session: string; error: string }

@@ -3,6 +3,8 @@ import { Socket } from '../socket.svelte.ts';
 import { Outbox } from './outbox.ts';
 import { Session } from './session.svelte.ts';
 
+const CLOCK_DELAYS_MS = [50, 250, 1_000];
+
 /** What the page knows: the connection, the session that is open, and which others there are. */
 export class App {
 	socket: Socket;
@@ -54,7 +56,15 @@ export class App {
 	#greet() {
 		this.#hello();
 		this.#outbox.resend();
+		this.#askClock();
 		this.list();
+	}
+
+	/** The proxy's clock, several times: the answer that travelled fastest is the truest. */
+	#askClock() {
+		for (const delay of CLOCK_DELAYS_MS) {
+			setTimeout(() => this.socket.send({ type: 'clock' }), delay);
+		}
 	}
 
 	#hello() {
@@ -79,6 +89,8 @@ export class App {
 				return;
 			case 'reply':
 				return this.#outbox.receive(message);
+			case 'clock':
+				return session.seeClock(message.now);
 			case 'sessions':
 				this.sessions = message.sessions;
 				return;

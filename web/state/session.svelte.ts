@@ -52,8 +52,8 @@ export class Session {
 	#outbox: Outbox;
 	/** The id, as soon as the proxy has named it: what is asked before that waits for it. */
 	#named = Promise.withResolvers<string>();
-	/** This page's clock less the proxy's, in ms. */
-	#offset = 0;
+	/** This page's clock less the proxy's, in ms, as near as is known. */
+	#offset = $state(0);
 	#epoch: string | undefined;
 	#seq = 0;
 	#onlost: () => void;
@@ -66,6 +66,11 @@ export class Session {
 		this.text = kept.text(id);
 		void this.#restore();
 		if (id !== null) this.#named.resolve(id);
+	}
+
+	/** Another reading of the proxy's clock: what it took on its way makes it too late, never too early. */
+	seeClock(now: number) {
+		this.#offset = Math.min(this.#offset, performance.now() - now);
 	}
 
 	/** What the proxy is told when the connection is back, so that it sends only what was missed. */
