@@ -16,7 +16,7 @@ test('nothing jumps while an answer streams, a command runs and a retry comes an
 							bash('for i in 1 2 3 4 5; do echo line $i; sleep 0.1; done'),
 						]
 				: [{ text: '| a | b |\n| - | - |\n| 1 | 2 |\n\n```js\nlet x = 1;\n```\n\nDone.', pace: 5 }],
-		{ settings: { retry: { baseDelayMs: 300 } } },
+		{ settings: { retry: { baseDelayMs: 2_000 } } },
 	);
 	await page.goto(url);
 	await ui.send('Work, please.');
