@@ -128,3 +128,9 @@ test('a frame that is not of the protocol is answered, and disturbs nobody', asy
 	await exited;
 	await folder.remove();
 });
+
+test('the bridge is exported as `holdfast/agent`, for programs without a browser', () => {
+	const script = "import('holdfast/agent').then((agent) => console.log(Object.keys(agent).join()))";
+	const { stdout } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8' });
+	expect(stdout.trim()).toBe('Agent,PiError,createAgent');
+});
