@@ -78,9 +78,14 @@ export class Session {
 		return this.#epoch === undefined ? undefined : { epoch: this.#epoch, after: this.#seq };
 	}
 
+	/** A moment on the proxy's clock, in ms on this page's monotonic clock. */
+	pageTime(moment: number) {
+		return moment + this.#offset;
+	}
+
 	/** How long ago, in ms, a moment on the proxy's clock was. */
 	elapsed(since: number) {
-		return performance.now() - this.#offset - since;
+		return performance.now() - this.pageTime(since);
 	}
 
 	welcome(message: Extract<ServerMessage, { type: 'welcome' }>) {
