@@ -19,6 +19,8 @@ export interface Holdfast {
 	restart(...flags: string[]): Promise<void>;
 	/** Ends the proxy with SIGKILL. */
 	kill(): Promise<void>;
+	/** Starts the proxy, which has ended, again on the same port. */
+	again(...flags: string[]): Promise<void>;
 	proxy: ChildProcess;
 	stderr(): string;
 }
@@ -96,7 +98,6 @@ export async function startProxy(
 			await end(holdfast.proxy);
 			await holdfast.again(...more);
 		},
-		crash: () => end(holdfast.proxy, 'SIGKILL'),
 		async again(...more) {
 			Object.assign(holdfast, await launch(new URL(holdfast.url).port, more));
 		},
@@ -104,7 +105,8 @@ export async function startProxy(
 	return holdfast;
 }
 
-async function end(proxy: ChildProcess, signal: NodeJS.Signals = 'SIGTERM') {
+/** Ends the proxy, unless it has ended, and waits for that. */
+export async function end(proxy: ChildProcess, signal: NodeJS.Signals = 'SIGTERM') {
 	if (proxy.exitCode !== null || proxy.signalCode !== null) return;
 	const exited = new Promise((resolve) => proxy.once('exit', resolve));
 	proxy.kill(signal);

@@ -159,6 +159,9 @@ export interface QueuedMessage {
 	when: 'steer' | 'followUp';
 }
 
+const KEEPS_DYING =
+	'\nIt has ended three times within a minute, so it is not started again by itself.';
+
 export const OUTPUT_KEPT = 64 * 1024;
 
 export function emptyConversation(): Conversation {
@@ -214,6 +217,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 			}
 			if (conversation.activity.kind === 'gone') {
 				conversation.activity.restarting = event.restarting;
+				if (!event.restarting) conversation.activity.description += KEEPS_DYING;
 			}
 			return;
 		}

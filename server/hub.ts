@@ -50,10 +50,15 @@ export class Hub {
 
 	/** A new conversation. One that nobody has used is as good as new. */
 	async fresh(): Promise<Session> {
-		const waiting = await this.#fresh?.catch(() => undefined);
+		// One that is being started is waited for, and fails for all who wait.
+		const waiting = await this.#fresh;
 		if (waiting?.unused) return waiting;
-		this.#fresh = this.#start(undefined);
-		return this.#fresh;
+		const starting = this.#start(undefined);
+		this.#fresh = starting;
+		starting.catch(() => {
+			if (this.#fresh === starting) this.#fresh = undefined;
+		});
+		return starting;
 	}
 
 	/** The session that was last worked on in this folder, or a new one. */

@@ -1,11 +1,13 @@
 import {
 	closeSync,
 	existsSync,
+	fstatSync,
 	fsyncSync,
+	ftruncateSync,
 	openSync,
 	readFileSync,
 	renameSync,
-	writeSync,
+	writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import type { Image } from './bridge/events.ts';
@@ -112,12 +114,17 @@ export class Journal {
 	}
 }
 
+/** All of it or, when the disk is full, nothing of it. */
 function write(file: string, flag: 'a' | 'w', text: string) {
 	const handle = openSync(file, flag, 0o600);
+	const { size } = fstatSync(handle);
 	try {
-		// A torn line before this one must not swallow it.
-		writeSync(handle, flag === 'a' ? `\n${text}` : text);
+		// A line torn by a crash must not swallow the one after it.
+		writeFileSync(handle, flag === 'a' ? `\n${text}` : text);
 		fsyncSync(handle);
+	} catch (error) {
+		ftruncateSync(handle, size);
+		throw error;
 	} finally {
 		closeSync(handle);
 	}

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto';
+import { WebSocket } from 'ws';
+import { applyEvent, type Conversation } from '../../server/conversation.ts';
+import type { ClientMessage, Command, ServerMessage } from '../../server/protocol.ts';
+
+/** A tab as far as the wire is concerned. */
+export class Tab {
+	/** Of each frame with events: when its first happened, on the proxy's clock, and its arrival. */
+	frames: { at: number; arrived: number; bytes: number }[] = [];
+	conversation: Conversation | undefined;
+	/** The answers to its greetings. */
+	greetings: ('welcome' | 'resumed')[] = [];
+	/** It has heard anything. */
+	greeted = false;
+	seq = 0;
+	gaps = 0;
+	closed = false;
+	#socket: WebSocket | undefined;
+	#url: string;
+	#session: string;
+	#epoch = '';
+	/** Whether it keeps a conversation, as a page does, or only counts. */
+	#attentive: boolean;
+
+	constructor(url: string, session: string, attentive: boolean) {
+		this.#url = url;
+		this.#session = session;
+		this.#attentive = attentive;
+	}
+
+	/** Connects and greets, as a page that has seen what this one has. */
+	async open() {
+		const { origin } = new URL(this.#url);
+		const socket = new WebSocket(origin.replace('http', 'ws'), { origin });
+		this.#socket = socket;
+		this.closed = false;
+		socket.on('message', (data: Buffer) => this.#receive(data));
+		socket.on('close', () => (this.closed = true));
+		// 'close' follows.
+		socket.on('error', () => {});
+		await new Promise((resolve) => socket.once('open', resolve));
+		this.greet();
+	}
+
+	greet() {
+		const seen = this.#epoch === '' ? {} : { seen: { epoch: this.#epoch, after: this.seq } };
+		this.#send({ type: 'hello', session: this.#session, ...seen });
+	}
+
+	/** Asks for everything anew. */
+	greetAnew() {
+		this.#send({ type: 'hello', session: this.#session });
+	}
+
+	prompt(text: string) {
+		const command: Command = { type: 'prompt', text, images: [], when: 'steer' };
+		this.#send({ type: 'command', id: randomUUID(), session: this.#session, command });
+	}
+
+	/** Reads no more: what comes stays in the buffers of the kernel, then of the proxy. */
+	pause() {
+		this.#socket!.pause();
+	}
+
+	resume() {
+		this.#socket!.resume();
+	}
+
+	close() {
+		this.#socket?.terminate();
+	}
+
+	#send(message: ClientMessage) {
+		this.#socket!.send(JSON.stringify(message));
+	}
+
+	#receive(data: Buffer) {
+		const arrived = performance.now();
+		this.greeted = true;
+		// A hundred tabs that each parse everything would measure themselves.
+		const head = data.toString('utf8', 0, 200);
+		const first = /^\{"type":"events",.*?"seq":(\d+),"at":([\d.]+)/.exec(head);
+		if (first) this.frames.push({ at: Number(first[2]), arrived, bytes: data.length });
+		if (!this.#attentive) return;
+
+		const message = JSON.parse(data.toString()) as ServerMessage;
+		if (message.type === 'welcome') {
+			this.greetings.push('welcome');
+			this.conversation = message.conversation;
+			this.#epoch = message.epoch;
+			this.seq = message.seq;
+		} else if (message.type === 'events' || message.type === 'resumed') {
+			if (message.type === 'resumed') this.greetings.push('resumed');
+			for (const { seq, at, event } of message.events) {
+				if (seq <= this.seq) continue;
+				if (seq > this.seq + 1) this.gaps++;
+				this.seq = seq;
+				applyEvent(this.conversation!, event, at);
+			}
+		}
+	}
+}
