@@ -82,6 +82,8 @@ for (const scheme of ['light', 'dark'] as const) {
 			start,
 			ui,
 		}) => {
+			// Six whole analyses of the page, each seconds of work on a busy machine.
+			test.slow();
 			await page.emulateMedia({ colorScheme: scheme });
 			await page.setViewportSize({ width, height: 780 });
 			const { url } = await start(never, DEMO);
