@@ -86,7 +86,11 @@ for (const scheme of ['light', 'dark'] as const) {
 			test.slow();
 			await page.emulateMedia({ colorScheme: scheme });
 			await page.setViewportSize({ width, height: 780 });
-			const { url } = await start(never, DEMO);
+			const { url } = await start(never, {
+				...DEMO,
+				// Outlasts the analysis of the page that shows it.
+				settings: { retry: { baseDelayMs: 60_000 } },
+			});
 			await page.goto(url);
 			const faultless = async (state: string) => {
 				const { violations } = await new AxeBuilder({ page })

@@ -58,7 +58,7 @@ const began = performance.now();
 console.log(
 	`Faults, ${short ? 'short' : 'full'} form, seed ${seed}; ${availableParallelism()} cores, load ${loadavg()[0]!.toFixed(1)}\n`,
 );
-const browser = await chromium.launch(launchOptions());
+let browser = await chromium.launch(launchOptions());
 const results = new Map<Row, Result>();
 await inLanes(wanted.filter(({ alone }) => !alone));
 for (const row of wanted.filter(({ alone }) => alone)) await run(row);
@@ -88,6 +88,8 @@ async function inLanes(rows: Row[]) {
 async function run(row: Row) {
 	const tally = new Tally();
 	const began = performance.now();
+	// One that has crashed fails the rows that used it, not those that follow.
+	if (!browser.isConnected()) browser = await chromium.launch(launchOptions());
 	const tools = {
 		browser,
 		random: new Random(seed, row.name),
