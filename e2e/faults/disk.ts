@@ -141,16 +141,29 @@ async function fillInMidRun(tally: Tally, { browser, times }: Tools) {
 			await ui.send(prompt);
 			await until('the request', () => holdfast.provider.requests.length === 2);
 			fill(folder);
-			await expect(ui.answers.last()).toHaveText(`Heard ${prompt}`);
+			let answered = false;
+			const ended = () => holdfast.proxy.exitCode !== null || holdfast.proxy.signalCode !== null;
+			void expect(ui.answers.last())
+				.toHaveText(`Heard ${prompt}`)
+				.then(
+					() => (answered = true),
+					// Then it did not answer, which is told below.
+					() => {},
+				);
+			// One that ends over it never answers, and says why on stderr.
+			await until('the answer', () => ended() || answered);
+			if (ended()) return tally.problem(`the proxy ended: ${lastWords(holdfast.stderr())}`);
 			await ui.rested();
 			rmSync(join(folder, 'filler'));
 			await ui.send('say after');
 			await expect(ui.answers.last()).toHaveText('Heard say after');
-			tally.expect(holdfast.proxy.exitCode === null, 'the proxy has ended');
 			tally.runs++;
 		});
 	}
 }
+
+const lastWords = (stderr: string) =>
+	/^\w*Error: .*$/m.exec(stderr)?.[0] ?? stderr.trim().split('\n').at(-1);
 
 /** A prompt so long that whatever is written down after it needs a block of its own. */
 function fillingItsBlock(state: string) {
