@@ -110,5 +110,5 @@ function readable(error: unknown): string {
 	const { message, stack = '' } = error instanceof Error ? error : new Error(String(error));
 	const plain = message.replace(/\u001b\[\d+m/g, '');
 	const where = /faults\/[\w-]+\.ts:\d+/.exec(stack)?.[0] ?? '';
-	return `${plain.split('\n').slice(0, 8).join(' ').replace(/\s+/g, ' ').slice(0, 400)} (${where})`;
+	return `${plain.split('\n').slice(0, 8).join(' ').replace(/\s+/g, ' ').slice(0, 600)} (${where})`;
 }

@@ -249,12 +249,14 @@ test('a prompt sent while a retry waits is shown at once and answered', async ({
 }) => {
 	const { url, provider } = await start(({ attempt, messages }) =>
 		attempt === 1 && messages.length === 1 ? error(429) : [{ text: `Heard ${messages.length}.` }],
+		PATIENT,
 	);
 	await page.goto(url);
 	await ui.send('First.');
 	await expect(ui.progress).toBeVisible();
 	await ui.send('And this.');
 	await expect(page.getByText('And this.')).toBeVisible();
+	await ui.button('Retry now').click();
 
 	await expect(ui.answers.last()).toHaveText('Heard 2.');
 	await expect(ui.prompts).toContainText(['First.', 'And this.']);

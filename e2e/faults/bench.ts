@@ -46,11 +46,13 @@ export async function withBench(
 	let undo: (() => void) | undefined;
 	let holdfast: Holdfast | undefined;
 	let context: BrowserContext | undefined;
+	const thrown: string[] = [];
 	try {
 		undo = prepare?.(folder);
 		holdfast = await startProxy(folder, flags, { ...state, ...env });
 		context = await browser.newContext();
 		context.setDefaultTimeout(20_000);
+		context.on('weberror', (event) => thrown.push(event.error().message));
 		const { page, ui } = await newPage(context);
 		const listeners = new Set<(frame: string) => void>();
 		page.on('websocket', (socket) =>
@@ -77,6 +79,10 @@ export async function withBench(
 			await ready(page);
 		}
 		await use({ holdfast, folder, mark, context, page, ui, heard, another });
+		if (thrown.length > 0) throw new Error('the page is broken');
+	} catch (error) {
+		if (thrown.length > 0) (error as Error).message += `; the page threw: ${thrown.join('; ')}`;
+		throw error;
 	} finally {
 		await context?.close();
 		// One that a row has stopped would not hear the end.

@@ -91,7 +91,7 @@ export async function reach(moment: Moment, bench: Bench, random: Random): Promi
 			return { prompts: [`retry ${word}`], seen: [] };
 		case 'command':
 			await ui.send(`command ${word}`);
-			await expect(ui.commands).toContainText('begun');
+			await expect(ui.commands.locator('pre')).toContainText('begun');
 			return { prompts: [`command ${word}`], seen: ['begun'], command: word };
 		case 'between turns': {
 			const ended = bench.heard(/"type":"tool_end"/);

@@ -52,7 +52,7 @@ async function flood(tally: Tally, { browser, times }: Tools) {
 				await ui.send(command);
 				const shown = ui.commands.nth(before);
 				await expect(shown).toHaveAttribute('data-state', 'done', { timeout: 60_000 });
-				await expect(shown).toContainText('the end of it');
+				await expect(shown.locator('pre')).toContainText('the end of it');
 				await ui.rested();
 				for (const ms of await answering.end()) {
 					tally.time(`page answered (${name})`, ms, ANSWER_MS, 'each');
@@ -69,7 +69,7 @@ async function stopFlood(tally: Tally, { browser, times }: Tools) {
 			const before = await ui.commands.count();
 			await ui.send(`yes '${LINE}'`);
 			const shown = ui.commands.nth(before);
-			await expect(shown).toContainText('quick brown fox');
+			await expect(shown.locator('pre')).toContainText('quick brown fox');
 			const answering = new Answering(page);
 			await sleep(1_500);
 			const ended = seenAt(page, '[data-role=tool]:last-of-type .word', /stopped by you/);

@@ -70,7 +70,7 @@ async function killInCommand(tally: Tally, { browser, random, times }: Tools) {
 			await ui.send(`say ${word}`);
 			await expect(ui.answers).toContainText(`Heard ${word}.`);
 			await ui.send(`!echo ${word} >> ran.txt; echo begun; sleep 99.5`);
-			await expect(ui.commands).toContainText('begun');
+			await expect(ui.commands.locator('pre')).toContainText('begun');
 			await killAndRestart(tally, bench);
 			// Time enough to run again.
 			await sleep(1_000);

@@ -127,12 +127,12 @@ async function deafInCommand(tally: Tally, { browser, times }: Tools) {
 		await withBench(browser, commandFirst, {}, async (bench) => {
 			const { ui } = bench;
 			await ui.send('Run it.');
-			await expect(ui.commands).toContainText('begun');
+			await expect(ui.commands.locator('pre')).toContainText('begun');
 			const pi = deafen(bench);
 			await escalate(tally, bench, 'Stop command', 'Stopping…', 'Stop the run');
 			await escalate(tally, bench, 'Stop the run', 'Stopping…', 'Restart Pi');
 			await restart(tally, bench, variable(pi, 'HOLDFAST_ENGINE')!);
-			await expect(ui.commands).toContainText('begun');
+			await expect(ui.commands.locator('pre')).toContainText('begun');
 			tally.runs++;
 		});
 	}
