@@ -31,6 +31,18 @@ export default defineConfig({
 			},
 			{
 				extends: true,
+				// One that is found only when a test asks for it makes Vite reload the page under the test.
+				optimizeDeps: {
+					include: [
+						'@speed-highlight/core',
+						'anser',
+						'fast-check',
+						'idb-keyval',
+						'marked',
+						'svelte',
+						'vitest-browser-svelte',
+					],
+				},
 				test: {
 					name: 'browser',
 					include: ['web/**/*.svelte.test.ts'],

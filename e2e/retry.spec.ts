@@ -247,8 +247,9 @@ test('a prompt sent while a retry waits is shown at once and answered', async ({
 	start,
 	ui,
 }) => {
-	const { url, provider } = await start(({ attempt, messages }) =>
-		attempt === 1 && messages.length === 1 ? error(429) : [{ text: `Heard ${messages.length}.` }],
+	const { url, provider } = await start(
+		({ attempt, messages }) =>
+			attempt === 1 && messages.length === 1 ? error(429) : [{ text: `Heard ${messages.length}.` }],
 		PATIENT,
 	);
 	await page.goto(url);

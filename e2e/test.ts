@@ -55,6 +55,12 @@ const parts: Part[] = [
 			return { passed: stats.expected, failed: stats.unexpected + stats.flaky };
 		},
 	},
+	{
+		name: 'faults',
+		commands: [['e2e/faults.ts', '--short']],
+		report: `${RESULTS}/faults.json`,
+		counts: (report) => JSON.parse(report) as { passed: number; failed: number },
+	},
 ];
 
 const wanted = process.argv[2];

@@ -12,12 +12,16 @@ import type {
 /** What happens to a conversation: what its agent says, and what the proxy adds. */
 export type SessionEvent =
 	| EngineEvent
+	/** An answer is complete, and its text is what was streamed. */
+	| (Omit<MessageEnd, 'text'> & { text: null })
 	/** These prompts were accepted, and Pi has lost them. */
 	| { type: 'prompts_lost'; ids: string[] }
 	/** A browser took returned messages back into its editor. */
 	| { type: 'returned_taken'; ids: string[] }
 	/** The agent is ready, for the first time or again. */
 	| { type: 'engine_ready'; session: SessionInfo; autoRetry: boolean; demo: Scenes | null };
+
+type MessageEnd = Extract<AgentEvent, { type: 'message_end' }>;
 
 /**
  * Everything that can be seen of a session: plain data, the same in the proxy and in each browser.
@@ -387,12 +391,11 @@ function addNotice(messages: Message[], level: 'info' | 'warning' | 'error', tex
 	messages.push({ kind: 'notice', id: `notice-${messages.length}`, level, text });
 }
 
-function endMessage(messages: Message[], event: Extract<AgentEvent, { type: 'message_end' }>) {
+function endMessage(messages: Message[], event: Extract<SessionEvent, { type: 'message_end' }>) {
 	const message = findAssistant(messages, event.messageId);
 	if (!message) return;
 
-	const streamed = message.blocks.map(({ type, text }) => (type === 'text' ? text : '')).join('');
-	if (streamed !== event.text) {
+	if (event.text !== null && streamedText(message) !== event.text) {
 		const thinking = message.blocks.filter(({ type }) => type === 'thinking');
 		message.blocks = [...thinking, { type: 'text', block: -1, text: event.text }];
 	}
@@ -400,6 +403,18 @@ function endMessage(messages: Message[], event: Extract<AgentEvent, { type: 'mes
 	message.state = stopReason === 'aborted' ? 'stopped' : stopReason === 'length' ? 'cut' : 'done';
 	if (message.blocks.length === 0) messages.splice(messages.indexOf(message), 1);
 }
+
+/** Whether the text of an answer that is complete is what was streamed of it. */
+export function endsAsStreamed(
+	{ messages }: Conversation,
+	{ messageId, text }: { messageId: string; text: string | null },
+) {
+	const message = findAssistant(messages, messageId);
+	return message !== undefined && streamedText(message) === text;
+}
+
+const streamedText = ({ blocks }: AssistantMessage) =>
+	blocks.map(({ type, text }) => (type === 'text' ? text : '')).join('');
 
 function failAttempt(messages: Message[], event: Extract<AgentEvent, { type: 'attempt_failed' }>) {
 	const at = messages.findLastIndex(({ id }) => id === event.messageId);

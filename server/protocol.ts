@@ -94,6 +94,8 @@ export type ServerMessage =
 			events: NumberedEvent[];
 	  }
 	| { type: 'events'; session: string; events: NumberedEvent[] }
+	/** More text of the block that the last event with text belongs to: event `seq`, in short. */
+	| { type: 'text'; seq: number; at: number; text: string }
 	| { type: 'reply'; id: string; ok: true; result: CommandResult }
 	| { type: 'reply'; id: string; ok: false; error: string }
 	| { type: 'clock'; now: number }

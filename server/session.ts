@@ -4,29 +4,31 @@ import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { PiError } from './bridge/agent.ts';
 import type { Agent, AgentEvent, AgentOptions } from './bridge/agent.ts';
-import { applyEvent, busy, emptyConversation } from './conversation.ts';
+import { applyEvent, busy, emptyConversation, endsAsStreamed } from './conversation.ts';
 import type { Conversation, Scenes, SessionEvent } from './conversation.ts';
 import { Deliveries } from './deliveries.ts';
 import { Engine } from './engine.ts';
+import { Gathering, type Happening } from './gathering.ts';
 import type { Command, CommandResult, NumberedEvent, ServerMessage } from './protocol.ts';
 import { Ring } from './ring.ts';
 import type { StateFolder } from './state-folder.ts';
+
+interface Block {
+	messageId: string;
+	block: number;
+}
 
 /** Whoever is told what happens in a session. */
 export interface Watcher {
 	send(message: ServerMessage): void;
 }
 
-const FRAME_MS = 16;
 const ANSWERS_KEPT = 1_000;
 const STOP_GRACE_MS = 1_500;
 /** A session file that cannot grow by this much is as good as full. */
 const ROOM_BYTES = 256 * 1024;
 
-/**
- * One agent and its watchers: a snapshot, then numbered events. Text that comes in a burst is
- * gathered for a frame; what comes alone, and everything else, goes out at once.
- */
+/** One agent and its watchers: a snapshot, then numbered events. */
 export class Session {
 	readonly id: string;
 	/** New at each start of the proxy: numbers of an earlier one mean nothing any more. */
@@ -40,9 +42,9 @@ export class Session {
 	#watchers = new Set<Watcher>();
 	#ring: Ring;
 	#seq = 0;
-	#gathered: { at: number; event: SessionEvent }[] = [];
-	#lastFlush = -Infinity;
-	#timer: NodeJS.Timeout | undefined;
+	#gathering = new Gathering((happenings) => this.#emit(happenings));
+	/** The block of text that the browsers know to be written, so that its next words can go alone. */
+	#openBlock: Block | undefined;
 	#answers = new Map<string, Promise<CommandResult>>();
 
 	private constructor(engine: Engine, id: string, options: SessionOptions) {
@@ -116,7 +118,9 @@ export class Session {
 	 * and subscribed in one tick, so that nothing falls between.
 	 */
 	watch(watcher: Watcher, seen: { epoch: string; after: number } | undefined) {
-		this.#flush();
+		this.#gathering.flush(Math.round(performance.now()));
+		// A newcomer has not been told which block is open.
+		this.#openBlock = undefined;
 		this.#watchers.add(watcher);
 		const missed = seen?.epoch === this.epoch ? this.#ring.after(seen.after) : undefined;
 		watcher.send(missed ? this.#resume(missed) : this.#welcome());
@@ -273,31 +277,37 @@ export class Session {
 	}
 
 	#receive(event: SessionEvent) {
-		const at = performance.now();
+		const at = Math.round(performance.now());
 		this.#deliveries.follow(event, this.file);
 		if (event.type === 'queue_returned') this.#deliveries.addImages(event.messages);
-		const last = this.#gathered.at(-1)?.event;
-		if (last && joinText(last, event)) return;
-		this.#gathered.push({ at, event: { ...event } });
-
-		const text = event.type === 'text' || event.type === 'thinking' || event.type === 'tool_update';
-		if (!text || at - this.#lastFlush >= FRAME_MS) this.#flush();
-		else this.#timer ??= setTimeout(() => this.#flush(), FRAME_MS - (at - this.#lastFlush));
+		this.#gathering.add(event, at);
 	}
 
-	#flush() {
-		clearTimeout(this.#timer);
-		this.#timer = undefined;
-		if (this.#gathered.length === 0) return;
-
-		this.#lastFlush = performance.now();
-		const events: NumberedEvent[] = this.#gathered.map((one) => ({ seq: ++this.#seq, ...one }));
-		this.#gathered = [];
-		for (const numbered of events) {
-			applyEvent(this.#conversation, numbered.event, numbered.at);
+	#emit(happenings: Happening[]) {
+		const events = happenings.map(({ at, event }): NumberedEvent => {
+			const numbered = { seq: ++this.#seq, at, event: this.#shortened(event) };
+			applyEvent(this.#conversation, numbered.event, at);
 			this.#ring.push(numbered);
-		}
-		this.#broadcast({ type: 'events', session: this.id, events });
+			return numbered;
+		});
+		this.#broadcast(this.#framed(events));
+	}
+
+	/** The words of the block that is being written go without saying whose they are. */
+	#framed(events: NumberedEvent[]): ServerMessage {
+		const open = this.#openBlock;
+		const last = events.findLast(({ event }) => event.type === 'text');
+		if (last?.event.type === 'text') this.#openBlock = last.event;
+		return events.length === 1 && last?.event.type === 'text' && sameBlock(open, last.event)
+			? { type: 'text', seq: last.seq, at: last.at, text: last.event.text }
+			: { type: 'events', session: this.id, events };
+	}
+
+	/** Without what the browsers have seen already. */
+	#shortened(event: SessionEvent): SessionEvent {
+		return event.type === 'message_end' && endsAsStreamed(this.#conversation, event)
+			? { ...event, text: null }
+			: event;
 	}
 
 	#broadcast(message: ServerMessage) {
@@ -330,28 +340,8 @@ export interface SessionOptions {
 	ringEvents?: number;
 }
 
-/** Adds a delta to the one before it, when they belong together. */
-function joinText(last: SessionEvent, event: SessionEvent): boolean {
-	if (
-		(event.type === 'text' || event.type === 'thinking') &&
-		last.type === event.type &&
-		last.messageId === event.messageId &&
-		last.block === event.block
-	) {
-		last.text += event.text;
-		return true;
-	}
-	if (
-		event.type === 'tool_update' &&
-		last.type === 'tool_update' &&
-		last.toolCallId === event.toolCallId
-	) {
-		if (event.mode === 'append') last.text += event.text;
-		else Object.assign(last, event);
-		return true;
-	}
-	return false;
-}
+const sameBlock = (one: Block | undefined, other: Block) =>
+	one?.messageId === other.messageId && one.block === other.block;
 
 const later = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms).unref());
 

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
 import { applyEvent, type Conversation } from '../../server/conversation.ts';
-import type { ClientMessage, Command, ServerMessage } from '../../server/protocol.ts';
+import type {
+	ClientMessage,
+	Command,
+	NumberedEvent,
+	ServerMessage,
+} from '../../server/protocol.ts';
 
 /** A tab as far as the wire is concerned. */
 export class Tab {
@@ -19,6 +24,7 @@ export class Tab {
 	#url: string;
 	#session: string;
 	#epoch = '';
+	#openBlock: Extract<NumberedEvent['event'], { type: 'text' }> | undefined;
 	/** Whether it keeps a conversation, as a page does, or only counts. */
 	#attentive: boolean;
 
@@ -79,7 +85,7 @@ export class Tab {
 		this.greeted = true;
 		// A hundred tabs that each parse everything would measure themselves.
 		const head = data.toString('utf8', 0, 200);
-		const first = /^\{"type":"events",.*?"seq":(\d+),"at":([\d.]+)/.exec(head);
+		const first = /^\{"type":"(?:events|text)",.*?"seq":(\d+),"at":([\d.]+)/.exec(head);
 		if (first) this.frames.push({ at: Number(first[2]), arrived, bytes: data.length });
 		if (!this.#attentive) return;
 
@@ -91,12 +97,18 @@ export class Tab {
 			this.seq = message.seq;
 		} else if (message.type === 'events' || message.type === 'resumed') {
 			if (message.type === 'resumed') this.greetings.push('resumed');
-			for (const { seq, at, event } of message.events) {
-				if (seq <= this.seq) continue;
-				if (seq > this.seq + 1) this.gaps++;
-				this.seq = seq;
-				applyEvent(this.conversation!, event, at);
-			}
+			for (const numbered of message.events) this.#apply(numbered);
+		} else if (message.type === 'text') {
+			const { seq, at, text } = message;
+			this.#apply({ seq, at, event: { ...this.#openBlock!, text } });
 		}
+	}
+
+	#apply({ seq, at, event }: NumberedEvent) {
+		if (seq <= this.seq) return;
+		if (seq > this.seq + 1) this.gaps++;
+		this.seq = seq;
+		if (event.type === 'text') this.#openBlock = event;
+		applyEvent(this.conversation!, event, at);
 	}
 }

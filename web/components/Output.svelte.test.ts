@@ -6,22 +6,23 @@ import Output from './Output.svelte';
 // Svelte warns of the character itself, and of its escape.
 const OVERRIDE = String.fromCharCode(0x202e);
 
-function lines(container: Element) {
-	return [...container.querySelectorAll('.line')];
+function pieces(container: Element) {
+	return [...container.querySelectorAll('.piece')];
 }
 
-test('output is shown line by line, in its colours', async () => {
+test('output is shown as it was printed, in its colours', async () => {
 	const { container } = await render(Output, {
 		text: 'plain\n\x1b[1;31mred\x1b[0m and \x1b[38;2;9;9;9mexact\x1b[0m\n\n  10%\r  20%',
 	});
 
 	expect(container.textContent).toBe('plain\nred and exact\n\n  20%\n');
-	const [plain, red, empty] = lines(container);
-	expect(empty!.clientHeight).toBe(plain!.clientHeight);
+	const [piece] = pieces(container);
+	const lineHeight = parseFloat(getComputedStyle(piece!).lineHeight);
+	expect(Math.round(piece!.getBoundingClientRect().height / lineHeight)).toBe(4);
 
-	const span = red!.querySelector('.bold')!;
+	const span = piece!.querySelector('.bold')!;
 	expect(span.textContent).toBe('red');
-	expect(getComputedStyle(span).color).not.toBe(getComputedStyle(plain!).color);
+	expect(getComputedStyle(span).color).not.toBe(getComputedStyle(piece!).color);
 	expect(getComputedStyle(span).fontWeight).toBe('650');
 });
 
@@ -35,7 +36,7 @@ test.each(['light', 'dark'])('every colour can be read in the %s scheme', async 
 
 	container.style.background = 'var(--sunk)';
 	const ground = getComputedStyle(container).backgroundColor;
-	for (const span of container.querySelectorAll('.line > span')) {
+	for (const span of container.querySelectorAll('.piece > span')) {
 		const { color, backgroundColor } = getComputedStyle(span);
 		const behind = span.classList.contains('inverse') ? backgroundColor : ground;
 		expect(contrast(color, behind), span.outerHTML).toBeGreaterThanOrEqual(4.5);
@@ -43,16 +44,24 @@ test.each(['light', 'dark'])('every colour can be read in the %s scheme', async 
 	document.documentElement.style.colorScheme = '';
 });
 
-test('a line that is finished is not rendered again', async () => {
-	const { container, rerender } = await render(Output, { text: 'one\ntwo\nthr' });
-	const [one, two, three] = lines(container);
-	const text = two!.firstElementChild!.firstChild;
-	await rerender({ text: 'one\ntwo\nthree\nfour' });
+test('lines that are finished are not drawn again', async () => {
+	const printed = Array.from({ length: 170 }, (_, index) => `line ${index}\n`);
+	const { container, rerender } = await render(Output, { text: printed.slice(0, 120).join('') });
+	const before = pieces(container);
+	const texts = before.map((piece) => piece.firstElementChild!.firstChild);
+	await rerender({ text: printed.join('') });
 
-	const after = lines(container);
-	expect(after.slice(0, 3)).toEqual([one, two, three]);
-	expect(after[1]!.firstElementChild!.firstChild).toBe(text);
-	expect(after.map((line) => line.textContent)).toEqual(['one\n', 'two\n', 'three\n', 'four\n']);
+	const after = pieces(container);
+	expect(after).toHaveLength(4);
+	expect(after.slice(0, 3)).toEqual(before);
+	expect(after[0]!.firstElementChild!.firstChild).toBe(texts[0]);
+	expect(after[1]!.firstElementChild!.firstChild).toBe(texts[1]);
+	expect(container.textContent).toBe(printed.join(''));
+
+	// The window on it moves on.
+	await rerender({ text: printed.slice(60).join('') });
+	expect(pieces(container).slice(1)).toEqual(after.slice(2));
+	expect(container.textContent).toBe(printed.slice(60).join(''));
 });
 
 test('what a command prints stays text', async () => {

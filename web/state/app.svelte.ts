@@ -84,6 +84,8 @@ export class App {
 			case 'events':
 				if (session.id === message.session) session.receive(message);
 				return;
+			case 'text':
+				return session.receiveText(message);
 			case 'refused':
 				if ((session.id ?? 'new') === message.session) session.refused = message.error;
 				return;

@@ -56,6 +56,8 @@ export class Session {
 	#offset = $state(0);
 	#epoch: string | undefined;
 	#seq = 0;
+	/** The block that the last text belongs to: more of it comes without saying so. */
+	#openBlock: { type: 'text'; messageId: string; block: number } | undefined;
 	#onlost: () => void;
 
 	/** `onlost` is called when an event was missed and a fresh snapshot is needed. */
@@ -93,6 +95,7 @@ export class Session {
 		this.#setClock(message.now);
 		this.#epoch = message.epoch;
 		this.#seq = message.seq;
+		this.#openBlock = undefined;
 		this.conversation = message.conversation;
 		this.stopping = [];
 		this.#dropDelivered();
@@ -113,6 +116,10 @@ export class Session {
 			if (seq <= this.#seq) continue;
 			if (seq > this.#seq + 1) return this.#onlost();
 			this.#seq = seq;
+			if (event.type === 'text') {
+				const { type, messageId, block } = event;
+				this.#openBlock = { type, messageId, block };
+			}
 			// The proxy keeps its snapshot with this same function.
 			applyEvent(this.conversation, event, at);
 
@@ -122,6 +129,12 @@ export class Session {
 			else if (event.type === 'auto_retry_end') this.#stopped('retry');
 			else if (event.type === 'agent_settled' || event.type === 'exit') this.stopping = [];
 		}
+	}
+
+	/** More of the block that is being written, on the connection that told of it. */
+	receiveText({ seq, at, text }: Extract<ServerMessage, { type: 'text' }>) {
+		if (!this.#openBlock) return;
+		this.receive({ events: [{ seq, at, event: { ...this.#openBlock, text } }] });
 	}
 
 	edit(text: string) {
