@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -59,4 +59,16 @@ test('what cannot be written down is not accepted', () => {
 
 	expect(() => journal.accept(command('a'))).toThrow(/ENOENT/);
 	expect(journal.knows('a')).toBe(false);
+});
+
+test('what is done on a full disk is done, and written down with the next', () => {
+	const journal = new Journal(folder, 's');
+	for (const id of ['a', 'b']) journal.accept(command(id));
+	renameSync(join(folder, 'journal'), join(folder, 'away'));
+	journal.done('a');
+	expect(journal.open.map(({ id }) => id)).toEqual(['b']);
+
+	renameSync(join(folder, 'away'), join(folder, 'journal'));
+	journal.done('b');
+	expect(new Journal(folder, 's').open).toEqual([]);
 });

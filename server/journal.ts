@@ -36,6 +36,8 @@ export class Journal {
 	#file: string;
 	#open = new Map<string, Accepted>();
 	#done: string[] = [];
+	/** Done, and not written down, because the disk was full. */
+	#unwritten: string[] = [];
 
 	/** Reads what an earlier proxy left. */
 	constructor(folder: string, session: string) {
@@ -44,7 +46,11 @@ export class Journal {
 			if ('accepted' in line) this.#open.set(line.accepted.id, line.accepted);
 			else this.#finish(line.done);
 		}
-		if (this.#done.length > REMEMBERED) this.#rewrite();
+		try {
+			if (this.#done.length > REMEMBERED) this.#rewrite();
+		} catch (error) {
+			complain(error);
+		}
 	}
 
 	static exists(folder: string, session: string): boolean {
@@ -70,10 +76,20 @@ export class Journal {
 		this.#open.set(command.id, command);
 	}
 
+	/**
+	 * Forgets a command. What cannot be written down now is written with the next one: until then
+	 * Pi's own file tells a later proxy that it was done.
+	 */
 	done(id: string) {
 		if (!this.#open.has(id)) return;
-		this.#append({ done: id });
 		this.#finish(id);
+		this.#unwritten.push(id);
+		try {
+			this.#append(...this.#unwritten.map((done) => ({ done })));
+			this.#unwritten = [];
+		} catch (error) {
+			complain(error);
+		}
 	}
 
 	#finish(id: string) {
@@ -95,8 +111,8 @@ export class Journal {
 			});
 	}
 
-	#append(line: Line) {
-		write(this.#file, 'a', JSON.stringify(line) + '\n');
+	#append(...lines: Line[]) {
+		write(this.#file, 'a', lines.map((line) => JSON.stringify(line) + '\n').join(''));
 	}
 
 	#rewrite() {
@@ -112,6 +128,11 @@ export class Journal {
 		write(fresh, 'w', lines.map((line) => JSON.stringify(line) + '\n').join(''));
 		renameSync(fresh, this.#file);
 	}
+}
+
+/** Nothing is lost by it, and whoever sends the next prompt is told. */
+function complain(error: unknown) {
+	console.error(`The journal cannot be written: ${(error as Error).message}`);
 }
 
 /** All of it or, when the disk is full, nothing of it. */
