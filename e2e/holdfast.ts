@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { test as base, expect, type Locator, type Page } from 'playwright/test';
+import { withTicket } from './login.ts';
 import { scripted, type Scripted } from '../server/bridge/real-pi.ts';
 import type { ModelRequest, Provider, Reply } from '../server/demo/provider.ts';
 
@@ -15,6 +16,8 @@ export interface Holdfast {
 	url: string;
 	provider: Provider;
 	settingsFile: string;
+	/** An address of it, for a browser that is not logged in yet: by default the one it printed. */
+	address(url?: string): string;
 	/** Ends the proxy with SIGTERM and starts it again on the same port. */
 	restart(...flags: string[]): Promise<void>;
 	/** Ends the proxy with SIGKILL. */
@@ -22,6 +25,8 @@ export interface Holdfast {
 	/** Starts the proxy, which has ended, again on the same port. */
 	again(...flags: string[]): Promise<void>;
 	proxy: ChildProcess;
+	/** In which it was started. */
+	env: NodeJS.ProcessEnv;
 	stderr(): string;
 }
 
@@ -92,7 +97,9 @@ export async function startProxy(
 		...first,
 		provider: folder.provider,
 		settingsFile: `${folder.agentDir}/settings.json`,
+		env: { ...folder.env, ...env },
 		stderr: () => stderr,
+		address: (url = holdfast.url) => withTicket(url, holdfast.env),
 		kill: () => end(holdfast.proxy, 'SIGKILL'),
 		async restart(...more) {
 			await end(holdfast.proxy);

@@ -203,7 +203,7 @@ test('a page that was open while the proxy was restarted comes back by itself', 
 
 test('an unknown session says so, and offers a new conversation', async ({ page, start, ui }) => {
 	const { url } = await start(() => [{ text: 'Hello.' }]);
-	await page.goto(`${url}?session=nowhere`);
+	await page.goto(url.replace('#', '?session=nowhere#'));
 	await expect(page.getByRole('alert')).toContainText('There is no session nowhere');
 	await page.getByRole('alert').getByRole('button', { name: 'New conversation' }).click();
 	await ui.send('Hello');

@@ -7,11 +7,15 @@ import type { Session, Watcher } from './session.ts';
 /** What a browser may leave unread before it is cut off. It comes back and gets a snapshot. */
 const MAX_BACKLOG_BYTES = 4 * 1024 * 1024;
 
+/** A browser that sends only what is not understood is not one of ours. */
+const MAX_BAD_FRAMES = 100;
+
 /** One browser. Knows how to talk to it; what to say is the session's business. */
 export class Connection implements Watcher {
 	#socket: WebSocket;
 	#hub: Hub;
 	#watched: Session | undefined;
+	#badFrames = 0;
 
 	constructor(socket: WebSocket, hub: Hub) {
 		this.#socket = socket;
@@ -30,10 +34,12 @@ export class Connection implements Watcher {
 	}
 
 	#receive(data: string) {
+		if (this.#badFrames > MAX_BAD_FRAMES) return;
 		let message: ClientMessage;
 		try {
 			message = parseClientMessage(data);
 		} catch (error) {
+			if (++this.#badFrames > MAX_BAD_FRAMES) return this.#socket.close(1008, 'Not understood');
 			return this.send({ type: 'bad_frame', error: (error as Error).message });
 		}
 		switch (message.type) {

@@ -3,7 +3,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import sirv from 'sirv';
-import type { Gate } from './gate.ts';
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url));
 
@@ -26,15 +25,16 @@ const HEADERS = {
 	'Cross-Origin-Resource-Policy': 'same-origin',
 };
 
-/** Answers requests: the page as it was built when this began, with its headers, or a refusal. */
-export function page(gate: Gate) {
+/** What every answer carries: a page that cannot be framed, read or made to run what is not ours. */
+export function setHeaders(response: ServerResponse) {
+	for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
+}
+
+/** Answers with the files of the page as it was built when this began. */
+export function page() {
 	const files = sirv(join(DIST, readFileSync(join(DIST, 'current'), 'utf8')), { etag: true });
 
 	return (request: IncomingMessage, response: ServerResponse) => {
-		for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-
-		const refusal = gate.refuse(request);
-		if (refusal) return void response.writeHead(refusal.status).end(refusal.message);
 		if (request.method !== 'GET' && request.method !== 'HEAD') {
 			return void response.writeHead(405, { Allow: 'GET, HEAD' }).end('Only GET and HEAD.');
 		}

@@ -34,6 +34,7 @@ export class Hub {
 	#cleaned: Promise<void>;
 	#sessions = new Map<string, Promise<Session>>();
 	#fresh: Promise<Session> | undefined;
+	#listing: Promise<SessionSummary[]> | undefined;
 	/** Where Pi found our extension, once one has started: the next need not look for it. */
 	#extension: string | undefined;
 	#probe: Promise<{ provider?: Provider; session?: Session }> | undefined;
@@ -46,6 +47,11 @@ export class Hub {
 				console.error(`Ended what an earlier Holdfast had left running: ${command} (${pid})`);
 			}
 		});
+	}
+
+	/** Lets `npm run open` know where this proxy is. */
+	announce(origin: string) {
+		this.#state.announce(origin);
 	}
 
 	/** A new conversation. One that nobody has used is as good as new. */
@@ -86,8 +92,13 @@ export class Hub {
 		return this.#sessions.get(id);
 	}
 
-	/** Live sessions and past ones of this folder, the latest first. */
-	async list(): Promise<SessionSummary[]> {
+	/** Live sessions and past ones of this folder, the latest first. Read once for all who ask at once. */
+	list(): Promise<SessionSummary[]> {
+		this.#listing ??= this.#list().finally(() => (this.#listing = undefined));
+		return this.#listing;
+	}
+
+	async #list(): Promise<SessionSummary[]> {
 		const now = Date.now();
 		const live = await Promise.all(
 			[...this.#sessions.values()].map((session) => session.catch(() => undefined)),

@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { login } from '../e2e/login.ts';
 import { scripted } from './bridge/real-pi.ts';
 import type { Command, ServerMessage } from './protocol.ts';
 
@@ -31,7 +32,8 @@ async function npmStart(env: NodeJS.ProcessEnv, ...flags: string[]) {
 
 /** A browser, as far as the wire is concerned. */
 async function connect(url: string) {
-	const socket = new WebSocket(url.replace('http', 'ws'), { origin: new URL(url).origin });
+	const { origin, protocols, headers } = await login(url);
+	const socket = new WebSocket(origin.replace('http', 'ws'), protocols, { headers });
 	const messages: ServerMessage[] = [];
 	const watchers = new Set<() => void>();
 	socket.on('message', (data: Buffer) => {

@@ -7,10 +7,14 @@ import { parseArgs } from 'node:util';
 import { WebSocketServer } from 'ws';
 import { parsePiCommand } from './bridge/pi-command.ts';
 import { Connection } from './connection.ts';
-import { Gate } from './gate.ts';
-import { page } from './http.ts';
+import { api } from './api.ts';
+import { Gate, PROTOCOL } from './gate.ts';
+import { page, setHeaders } from './http.ts';
 import { Hub } from './hub.ts';
+import { Logins } from './logins.ts';
+import { Newcomers } from './newcomers.ts';
 import { SessionId } from './protocol.ts';
+import { stateFolder } from './state-folder.ts';
 import { is } from 'valibot';
 
 const HELP = `Holdfast: a browser front end for the Pi coding agent.
@@ -24,11 +28,16 @@ const HELP = `Holdfast: a browser front end for the Pi coding agent.
   --pi "COMMAND"   start this Pi instead of our own, for example "ssh host pi"
   --port N         default: 4180, or a free one when that is taken; 0: any free one
   --host H         the address to listen on (default: 127.0.0.1)
+  --origin URL     a further address that browsers reach it by, as in https://holdfast.example
   --no-open        do not open a browser
   --help
 `;
 const DEFAULT_PORT = 4180;
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
+const HEADERS_LIMIT_MS = 5_000;
+const REQUEST_LIMIT_MS = 10_000;
+/** The close code for a browser whose log-in has ended. */
+const LOCKED = 4401;
 const STOP_LIMIT_MS = 6_000;
 
 async function main() {
@@ -54,33 +63,54 @@ async function main() {
 			: hub.open(flags.session);
 	opened.catch((error: Error) => console.error(error.message));
 
-	const server = createServer();
+	const server = createServer({
+		headersTimeout: HEADERS_LIMIT_MS,
+		requestTimeout: REQUEST_LIMIT_MS,
+		connectionsCheckingInterval: 1_000,
+	});
 	const port = await listen(server, flags.port, flags.host);
-	const gate = new Gate(flags.host, port);
+	const origins = [...flags.origin, ...originOf(flags.host, port)];
+	const logins = new Logins(stateFolder(process.env));
+	const dev = flags.dev ? await import('./dev.ts') : undefined;
+	const gate = new Gate(logins, origins, dev?.HMR_PROTOCOL);
+	const newcomers = new Newcomers(server);
 
 	const sockets = new WebSocketServer({
 		noServer: true,
 		maxPayload: MAX_FRAME_BYTES,
 		perMessageDeflate: false,
+		handleProtocols: () => PROTOCOL,
 	});
-	const dev = flags.dev ? await import('./dev.ts') : undefined;
 	server.on('upgrade', (request, socket, head) => {
 		socket.on('error', () => socket.destroy());
 		const refusal = gate.refuse(request);
 		if (refusal) {
 			return void socket.end(
-				`HTTP/1.1 ${refusal.status} Refused\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+				`HTTP/1.1 ${refusal.status} Refused\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(refusal.message)}\r\n\r\n${refusal.message}`,
 			);
 		}
+		newcomers.admit(socket);
 		if (dev && request.headers['sec-websocket-protocol'] === dev.HMR_PROTOCOL) return;
 		sockets.handleUpgrade(request, socket, head, (browser) => new Connection(browser, hub));
 	});
+	logins.onlock(() => {
+		for (const client of sockets.clients) client.close(LOCKED, 'All browsers were logged out');
+	});
 
-	server.on('request', dev ? await dev.devPage(gate, server) : page(gate));
+	const answer = api(gate, logins);
+	const files = dev ? await dev.devPage(server) : page();
+	server.on('request', (request, response) => {
+		if (!dev) setHeaders(response);
+		const refusal = gate.refuse(request);
+		if (refusal) return void response.writeHead(refusal.status).end(refusal.message);
+		if (!answer(request, response)) files(request, response);
+	});
 
 	const session =
 		flags.session ?? (flags.continue ? (await opened.catch(() => undefined))?.id : undefined);
-	const url = `http://${urlHost(flags.host)}:${port}/${session === undefined ? '' : `?session=${session}`}`;
+	const origin = origins[0] ?? `http://127.0.0.1:${port}`;
+	hub.announce(origin);
+	const url = `${origin}/${session === undefined ? '' : `?session=${session}`}#ticket=${logins.ticket()}`;
 	process.stdout.write(`Holdfast is ready: ${url}\n`);
 	if (flags.open) openBrowser(url);
 
@@ -105,6 +135,7 @@ function parseFlags() {
 		options: {
 			port: { type: 'string' },
 			host: { type: 'string', default: '127.0.0.1' },
+			origin: { type: 'string', multiple: true, default: [] },
 			cwd: { type: 'string', default: process.env['INIT_CWD'] ?? process.cwd() },
 			open: { type: 'boolean', default: true },
 			demo: { type: 'boolean', default: false },
@@ -119,6 +150,13 @@ function parseFlags() {
 	const port = values.port === undefined ? undefined : Number(values.port);
 	if (port !== undefined && (!Number.isInteger(port) || port < 0 || port > 65_535)) {
 		throw new Error(`--port takes a number from 0 to 65535, not "${values.port}".`);
+	}
+	for (const origin of values.origin) {
+		if (!URL.canParse(origin) || new URL(origin).origin !== origin) {
+			throw new Error(
+				`--origin takes an address without a path, as in https://holdfast.example, not "${origin}".`,
+			);
+		}
 	}
 	const cwd = resolve(values.cwd);
 	if (!existsSync(cwd))
@@ -158,7 +196,12 @@ const ringEvents = () => {
 	return events > 0 ? { ringEvents: events } : {};
 };
 
-const urlHost = (host: string) => (host.includes(':') ? `[${host}]` : host);
+/** How browsers reach an address that was asked for; the loopback ones, and all of them, by default. */
+function originOf(host: string, port: number): string[] {
+	const everywhere = ['127.0.0.1', 'localhost', '::1', '0.0.0.0', '::'];
+	if (everywhere.includes(host)) return [];
+	return [new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`).origin];
+}
 
 function openBrowser(url: string) {
 	const [command, args] =

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { open, readdir, stat } from 'node:fs/promises';
+import { lstat, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { SessionEntry } from '@earendil-works/pi-coding-agent';
@@ -42,9 +42,9 @@ async function sessionFile(folder: string, name: string): Promise<SessionFile | 
 	const id = /^[^_]+_(.+)\.jsonl$/.exec(name)?.[1];
 	if (id === undefined) return undefined;
 	const file = join(folder, name);
-	// Removed since it was listed.
-	const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: undefined }));
-	return mtimeMs === undefined ? undefined : { id, file, changedAt: mtimeMs };
+	// Undefined when it was removed since it was listed. A link may lead out of the folder.
+	const found = await lstat(file).catch(() => undefined);
+	return found?.isFile() ? { id, file, changedAt: found.mtimeMs } : undefined;
 }
 
 /** What a session is called: its name, else the first thing the person said. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
 	closeSync,
+	existsSync,
 	fsyncSync,
 	mkdirSync,
 	openSync,
@@ -21,6 +22,8 @@ interface Holder {
 	pid: number;
 	/** When that process started, in the kernel's words: a pid alone may have been given again. */
 	started: string;
+	/** Where browsers find it, once it listens. */
+	origin?: string;
 }
 
 /**
@@ -37,6 +40,13 @@ export class StateFolder {
 			mkdirSync(join(this.path, name), { recursive: true, mode: 0o700 });
 		}
 		this.#write(join(this.path, 'owners', this.owner), 'wx');
+	}
+
+	/** Writes down where browsers find this proxy. */
+	announce(origin: string) {
+		const file = join(this.path, 'owners', this.owner);
+		rmSync(file);
+		this.#write(file, 'wx', { origin });
 	}
 
 	/** Ends the processes that earlier proxies, which are dead, left behind. */
@@ -84,8 +94,9 @@ export class StateFolder {
 		rmSync(join(this.path, 'owners', this.owner), { force: true });
 	}
 
-	#write(file: string, flag: 'wx') {
-		const holder: Holder = { owner: this.owner, pid: process.pid, started: startOf(process.pid) };
+	#write(file: string, flag: 'wx', more: Pick<Holder, 'origin'> = {}) {
+		const { owner } = this;
+		const holder: Holder = { owner, pid: process.pid, started: startOf(process.pid), ...more };
 		const handle = openSync(file, flag, 0o600);
 		try {
 			writeSync(handle, JSON.stringify(holder));
@@ -98,6 +109,16 @@ export class StateFolder {
 
 export const stateFolder = (env: NodeJS.ProcessEnv) =>
 	join(env['XDG_STATE_HOME'] ?? join(env['HOME'] ?? homedir(), '.local/state'), 'holdfast');
+
+/** Where the proxies are found that run on this state folder. */
+export function runningOrigins(folder: string): string[] {
+	const owners = join(folder, 'owners');
+	const names = existsSync(owners) ? readdirSync(owners) : [];
+	return names.flatMap((name) => {
+		const holder = read(join(owners, name));
+		return holder?.origin !== undefined && alive(holder) ? [holder.origin] : [];
+	});
+}
 
 function read(file: string): Holder | undefined {
 	try {

@@ -1,3 +1,4 @@
+import { loggedOut, onlogin, protocols, tradeTicket } from './login.ts';
 import type { ClientMessage, ServerMessage } from '../server/protocol.ts';
 
 const FIRST_DELAY_MS = 250;
@@ -5,7 +6,7 @@ const LONGEST_DELAY_MS = 5_000;
 
 /** Browser end of the wire: connects, connects again, delivers. What is said is others' business. */
 export class Socket {
-	state = $state<'connecting' | 'open' | 'lost'>('connecting');
+	state = $state<'connecting' | 'open' | 'lost' | 'locked'>('connecting');
 
 	#url: string;
 	#socket: WebSocket | undefined;
@@ -21,9 +22,11 @@ export class Socket {
 	}
 
 	/** Connects, and stays connected: at once when the network returns or the tab wakes. */
-	start() {
+	async start() {
+		await tradeTicket();
 		this.#connect();
 		const soon = () => this.state === 'lost' && this.#connect();
+		onlogin(() => this.#connect());
 		window.addEventListener('online', soon);
 		document.addEventListener('visibilitychange', () => document.hidden || soon());
 	}
@@ -38,7 +41,7 @@ export class Socket {
 	#connect() {
 		clearTimeout(this.#timer);
 		this.#socket?.close();
-		const socket = new WebSocket(this.#url);
+		const socket = new WebSocket(this.#url, protocols());
 		this.#socket = socket;
 
 		socket.onopen = () => {
@@ -48,10 +51,24 @@ export class Socket {
 		};
 		socket.onmessage = ({ data }) => this.#onmessage(JSON.parse(data as string) as ServerMessage);
 		socket.onclose = () => {
-			if (socket !== this.#socket) return;
-			this.state = 'lost';
-			const delay = Math.min(FIRST_DELAY_MS * 2 ** this.#failures++, LONGEST_DELAY_MS);
-			this.#timer = setTimeout(() => this.#connect(), delay * (0.75 + Math.random() / 2));
+			if (socket === this.#socket) this.#closed();
 		};
+	}
+
+	#closed() {
+		// A browser is not told why a socket was refused.
+		if (this.state !== 'open') void this.#askWhy(this.#socket!);
+		if (this.state !== 'locked') this.state = 'lost';
+		const delay = Math.min(FIRST_DELAY_MS * 2 ** this.#failures++, LONGEST_DELAY_MS);
+		this.#timer = setTimeout(() => this.#connect(), delay * (0.75 + Math.random() / 2));
+	}
+
+	/** One who is shut out knocks no more, until he has logged in. */
+	async #askWhy(socket: WebSocket) {
+		if (!(await loggedOut())) return;
+		// It may have been let in meanwhile.
+		if (this.state === 'open' || socket.readyState !== WebSocket.CLOSED) return;
+		clearTimeout(this.#timer);
+		this.state = 'locked';
 	}
 }

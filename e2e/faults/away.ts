@@ -90,11 +90,11 @@ async function goAway(
 			// Offline is a property of a context, so the page that stays has one of its own.
 			const elsewhere = await browser.newContext();
 			try {
-				await page.goto(relay.url);
+				await page.goto(holdfast.address(relay.url));
 				await ui.send('Work, please.');
 				await expect(ui.answers).toContainText('word20');
 				const stayed = await elsewhere.newPage();
-				await stayed.goto(holdfast.url + new URL(page.url()).search);
+				await stayed.goto(holdfast.address(new URL(new URL(page.url()).search, holdfast.url).href));
 				await leave(bench, relay);
 
 				await expect(ui.answers).toHaveText([WORDS]);

@@ -86,7 +86,7 @@ async function cutRound(
 	await expect(whole.page).toHaveURL(/session=/);
 	const { search } = new URL(whole.page.url());
 	const cut = await Promise.all(
-		Array.from({ length: PAGES }, () => bench.another(relay.url + search)),
+		Array.from({ length: PAGES }, () => bench.another(holdfast.address(relay.url + search))),
 	);
 	for (const { ui } of cut) await expect(ui.prompts).toHaveCount(1);
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WebSocket } from 'ws';
+import type { Credentials } from '../login.ts';
 import { applyEvent, type Conversation } from '../../server/conversation.ts';
 import type {
 	ClientMessage,
@@ -21,23 +22,23 @@ export class Tab {
 	gaps = 0;
 	closed = false;
 	#socket: WebSocket | undefined;
-	#url: string;
+	#credentials: Credentials;
 	#session: string;
 	#epoch = '';
 	#openBlock: Extract<NumberedEvent['event'], { type: 'text' }> | undefined;
 	/** Whether it keeps a conversation, as a page does, or only counts. */
 	#attentive: boolean;
 
-	constructor(url: string, session: string, attentive: boolean) {
-		this.#url = url;
+	constructor(credentials: Credentials, session: string, attentive: boolean) {
+		this.#credentials = credentials;
 		this.#session = session;
 		this.#attentive = attentive;
 	}
 
 	/** Connects and greets, as a page that has seen what this one has. */
 	async open() {
-		const { origin } = new URL(this.#url);
-		const socket = new WebSocket(origin.replace('http', 'ws'), { origin });
+		const { origin, protocols, headers } = this.#credentials;
+		const socket = new WebSocket(origin.replace('http', 'ws'), protocols, { headers });
 		this.#socket = socket;
 		this.closed = false;
 		socket.on('message', (data: Buffer) => this.#receive(data));

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Reply } from '../../server/demo/provider.ts';
+import { login } from '../login.ts';
 import { expect, sleep, until, withBench } from './bench.ts';
 import { peakMemory } from './processes.ts';
 import { Tab } from './tab.ts';
@@ -38,9 +39,10 @@ async function run(tally: Tally, { browser, times, random }: Tools) {
 		// The page would need the processor that the tabs are measured on.
 		await page.goto('about:blank');
 
+		const credentials = await login(holdfast.address());
 		const all = Array.from(
 			{ length: TABS },
-			(_, index) => new Tab(holdfast.url, session, index < 3 || index === TABS - 1),
+			(_, index) => new Tab(credentials, session, index < 3 || index === TABS - 1),
 		);
 		for (const tab of all) await tab.open();
 		await until('all snapshots', () => all.every(({ greeted }) => greeted));
@@ -65,7 +67,7 @@ async function run(tally: Tally, { browser, times, random }: Tools) {
 		);
 		await deaf.open();
 		await until('its coming back', () => settled(deaf), 10_000);
-		const fresh = new Tab(holdfast.url, session, true);
+		const fresh = new Tab(credentials, session, true);
 		await fresh.open();
 		await until('a snapshot', () => fresh.conversation !== undefined);
 		for (const tab of [...all.slice(0, 3), deaf]) {

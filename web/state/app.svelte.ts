@@ -24,7 +24,7 @@ export class App {
 	}
 
 	start() {
-		this.socket.start();
+		void this.socket.start();
 		window.addEventListener('popstate', () => this.#show(addressedSession()));
 	}
 
