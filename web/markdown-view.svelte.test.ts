@@ -104,7 +104,7 @@ test('a burst is shown in slices, and ends as a whole', async () => {
 	root.remove();
 });
 
-test('a change that comes alone is shown at once, those that follow with the next frame', async () => {
+test('a change that comes alone is shown at once, those that follow soon together', async () => {
 	const { root, view } = open();
 	view.update('One', false);
 	expect(root.textContent).toBe('One');
@@ -125,6 +125,18 @@ test('what is selected stays selected while the text around it grows', async () 
 	await expect.poll(() => root.textContent).toContain('and more');
 	expect(getSelection()!.toString().replace(/\s+/g, ' ')).toContain('words');
 	expect(getSelection()!.focusNode).toBe(code);
+	root.remove();
+});
+
+test('what is said twice is shown once', async () => {
+	const { root, view } = open();
+	view.update('One', true);
+	view.update('One', true);
+	view.update('One, two', true);
+	await expect.poll(() => shown(root)).toBe(whole('One, two'));
+	view.update('One, two', true);
+	view.update('One, two, three', true);
+	await expect.poll(() => shown(root)).toBe(whole('One, two, three'));
 	root.remove();
 });
 

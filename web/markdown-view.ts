@@ -2,7 +2,8 @@ import { MarkdownBlocks } from './markdown.ts';
 import type { Markdown } from './markdown-lexer.ts';
 import { showTokens } from './markdown-nodes.ts';
 
-const FRAME_MS = 15;
+/** Between two changes that come quicker: to draw the page costs more than to change it. */
+export const PAUSE_MS = 32;
 /** For how long text is read and shown at a time; the rest follows in the next frame. */
 const SLICE_MS = 10;
 /** Reading more than this before looking at the clock might take longer than a slice. */
@@ -10,12 +11,13 @@ const PIECE = 4_096;
 const HIDDEN_MS = 250;
 
 /**
- * Shows an answer as it grows: a change that comes alone at once, others once a frame, and a long
- * text in slices. One that is finished from the start is shown from its end, where one reads.
+ * Shows an answer as it grows: a change that comes alone at once, others together after a pause, and
+ * a long text in slices. One that is finished from the start is shown from its end, where one reads.
  */
 export class MarkdownView {
 	#root: Element;
 	#markdown = new MarkdownBlocks();
+	#next: { text: string; complete: boolean } | undefined;
 	#text = '';
 	#complete = false;
 	/** How much of the text was read, and whether as a whole. */
@@ -35,19 +37,26 @@ export class MarkdownView {
 
 	/** Takes the whole text so far; `complete` says that no more will come. */
 	update(text: string, complete: boolean) {
-		if (!text.startsWith(this.#text)) this.#startOver();
-		if (this.#read === 0) this.#fromEnd = complete;
-		if (text !== this.#text || complete !== this.#complete) this.#finished = false;
-		this.#text = text;
-		this.#complete = complete;
-		if (this.#cancel || this.#done) return;
-		if (performance.now() - this.#last >= FRAME_MS) this.#work();
-		else this.#later();
+		this.#next = { text, complete };
+		const pause = this.#last + PAUSE_MS - performance.now();
+		if (this.#cancel) return;
+		if (pause <= 0) this.#work();
+		else this.#after(pause);
 	}
 
 	stop() {
 		this.#cancel?.();
 		this.#cancel = undefined;
+	}
+
+	/** Not before it is shown: to compare texts that grow by joining is to copy them. */
+	#take({ text, complete }: { text: string; complete: boolean }) {
+		if (!text.startsWith(this.#text)) this.#startOver();
+		if (this.#read === 0) this.#fromEnd = complete;
+		if (text !== this.#text || complete !== this.#complete) this.#finished = false;
+		this.#text = text;
+		this.#complete = complete;
+		this.#next = undefined;
 	}
 
 	#startOver() {
@@ -60,27 +69,30 @@ export class MarkdownView {
 		return this.#finished && this.#start === 0;
 	}
 
-	#later() {
+	#after(ms: number) {
+		const timer = setTimeout(() => this.#work(), ms);
+		this.#cancel = () => clearTimeout(timer);
+	}
+
+	#nextFrame() {
 		// Frames do not come to a tab that nobody sees.
-		if (document.hidden) {
-			const timer = setTimeout(() => this.#work(), HIDDEN_MS);
-			this.#cancel = () => clearTimeout(timer);
-		} else {
-			const frame = requestAnimationFrame(() => this.#work());
-			this.#cancel = () => cancelAnimationFrame(frame);
-		}
+		if (document.hidden) return this.#after(HIDDEN_MS);
+		const frame = requestAnimationFrame(() => this.#work());
+		this.#cancel = () => cancelAnimationFrame(frame);
 	}
 
 	#work() {
 		this.#cancel = undefined;
 		this.#last = performance.now();
+		if (this.#next) this.#take(this.#next);
 		// What is short comes in one piece, however slow the moment.
 		const end = this.#text.length <= PIECE ? Infinity : this.#last + SLICE_MS;
-		do {
+		while (!this.#done) {
 			if (!this.#finished) this.#readOn();
 			else this.#showBefore();
-		} while (!this.#done && performance.now() < end);
-		if (!this.#done) this.#later();
+			if (performance.now() >= end) break;
+		}
+		if (!this.#done) this.#nextFrame();
 	}
 
 	#readOn() {
