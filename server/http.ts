@@ -28,7 +28,9 @@ const HEADERS = {
 
 /** Answers requests: the page as it was built when this began, with its headers, or a refusal. */
 export function page(gate: Gate) {
-	const files = sirv(join(DIST, readFileSync(join(DIST, 'current'), 'utf8')), { etag: true });
+	const files = sirv(join(DIST, readFileSync(join(DIST, 'current'), 'utf8')), {
+		...{ etag: true, brotli: true, gzip: true },
+	});
 
 	return (request: IncomingMessage, response: ServerResponse) => {
 		for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);

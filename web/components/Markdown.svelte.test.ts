@@ -1,8 +1,10 @@
-import { expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { render } from 'vitest-browser-svelte';
 import '../app.css';
 import { PAUSE_MS } from '../markdown-view.ts';
-import Markdown from './Markdown.svelte';
+import Markdown, { load } from './Markdown.svelte';
+
+beforeAll(load);
 
 async function rendered(text: string) {
 	const { container } = await render(Markdown, { text });
