@@ -1,11 +1,30 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { playwright } from '@vitest/browser-playwright';
+import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 import { launchOptions } from './e2e/browser.ts';
 
+/** Beside each file of the page, the same compressed: the proxy only has to pick one. */
+const compressed: Plugin = {
+	name: 'compressed',
+	apply: 'build',
+	writeBundle({ dir }) {
+		for (const entry of readdirSync(dir!, { recursive: true, withFileTypes: true })) {
+			if (!/\.(js|css|html|svg)$/.test(entry.name)) continue;
+			const file = join(entry.parentPath, entry.name);
+			const content = readFileSync(file);
+			writeFileSync(`${file}.br`, brotliCompressSync(content));
+			writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }));
+		}
+	},
+};
+
 export default defineConfig({
 	root: 'web',
-	plugins: [svelte({ configFile: false })],
+	plugins: [svelte({ configFile: false }), compressed],
 	build: {
 		outDir: '../dist',
 		emptyOutDir: true,

@@ -160,3 +160,19 @@ test('on a phone the list is a drawer, and the buttons of the strip share its wi
 	await expect(ui.button('New conversation')).toBeHidden();
 	await expect(ui.progress).toBeVisible();
 });
+
+test('an answer can be read when the script that reads Markdown does not come', async ({
+	page,
+	start,
+	ui,
+}) => {
+	const { url } = await start(() => [{ text: 'Some **bold** words.' }]);
+	await page.route(/markdown-view/, (route) => route.abort());
+	await page.goto(url);
+	await ui.send('Hello');
+	await expect(ui.answers).toHaveText('Some **bold** words.');
+
+	await page.unrouteAll();
+	await page.reload();
+	await expect(ui.answers).toHaveText('Some bold words.');
+});

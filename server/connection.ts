@@ -47,6 +47,10 @@ export class Connection implements Watcher {
 				return void this.#watch(message);
 			case 'command':
 				return void this.#run(message);
+			case 'earlier':
+				// Another session may have taken its place since: then nobody waits for an answer.
+				if (this.#watched?.id !== message.session) return;
+				return this.#watched.sendEarlier(this, message.before);
 			case 'clock':
 				return this.send({ type: 'clock', now: performance.now() });
 			case 'list':

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { AgentEvent, Image } from './bridge/events.ts';
 import { applyEvent, emptyConversation, OUTPUT_KEPT } from './conversation.ts';
 import type { Conversation, SessionEvent } from './conversation.ts';
+import { pageBefore, tail } from './tail.ts';
 
 const play = (events: SessionEvent[], conversation = emptyConversation(), from = 0) => {
 	events.forEach((event, index) =>
@@ -22,7 +23,9 @@ const event: fc.Arbitrary<SessionEvent> = fc.oneof(
 		messageId: id,
 		text,
 		images: fc.constant<Image[]>([]),
+		promptId: id,
 	}),
+	fc.record({ type: fc.constant('prompts_lost' as const), ids: fc.array(id, { maxLength: 2 }) }),
 	fc.record({ type: fc.constant('message_start' as const), messageId: id }),
 	fc.record({
 		type: fc.constantFrom('text' as const, 'thinking' as const),
@@ -132,6 +135,56 @@ test('a snapshot at any point, and the events after it, show what all events sho
 		}),
 		{ numRuns: 500 },
 	);
+});
+
+test('a snapshot of the end, the events after it, and earlier messages asked for at any moment, show what all events show', () => {
+	fc.assert(
+		fc.property(
+			fc.array(event, { minLength: 20, maxLength: 60, size: 'max' }),
+			fc.nat(60),
+			fc.array(fc.nat(60), { maxLength: 4 }),
+			fc.integer({ min: 1, max: 4 }),
+			(events, cut, asked, most) => {
+				const start = Math.min(cut, events.length);
+				const all = play(events.slice(0, start));
+				const page = wire(tail(all, Infinity, most));
+				for (let at = start; ; at++) {
+					expect(page.messages).toEqual(wire(all).messages.slice(page.earlier));
+					expect({ ...page, earlier: 0, messages: [] }).toEqual({ ...wire(all), messages: [] });
+					if (at === events.length) break;
+					if (asked.includes(at)) {
+						const earlier = wire({ ...all, messages: pageBefore(all, page.earlier, most) });
+						page.messages.unshift(...earlier.messages);
+						page.earlier -= earlier.messages.length;
+					}
+					play([events[at]!], all, at);
+					play([events[at]!], page, at);
+				}
+			},
+		),
+		{ numRuns: 1_000 },
+	);
+});
+
+test('messages of one conversation never share an id', () => {
+	const notice = { type: 'notice', level: 'info', text: 'x' } as const;
+	const bash = { toolCallId: 'used-again', toolName: 'bash' };
+	const start = { type: 'tool_start', ...bash, args: {}, by: 'agent' } as const;
+	const end = {
+		...{ type: 'tool_end', ...bash, text: 'out', images: [], isError: false, outcome: 'done' },
+	} as const;
+	const { messages } = play([
+		{ type: 'message_start', messageId: '1' },
+		notice,
+		{ type: 'message_end', messageId: '1', text: '', stopReason: 'stop', model: 'm' },
+		...[notice, start, end, start, end],
+	] as SessionEvent[]);
+
+	expect(new Set(messages.map(({ id }) => id)).size).toBe(4);
+	expect(messages.filter(({ kind }) => kind === 'tool')).toMatchObject([
+		{ state: 'done', output: 'out' },
+		{ state: 'done', output: 'out' },
+	]);
 });
 
 const failedTwice: AgentEvent[] = [

@@ -32,7 +32,13 @@ export interface Conversation {
 	/** What the scripted provider plays, when it answers instead of a model. */
 	demo: Scenes | null;
 	autoRetry: boolean;
+	/** What the person said first, so far as it names the conversation. */
+	title: string;
+	/** How many messages came before those that are held here. */
+	earlier: number;
 	messages: Message[];
+	/** How many of them have an id that was made here. */
+	named: number;
 	activity: Activity;
 	queue: QueuedMessage[];
 	/** Messages that were queued and will not be sent, until somebody takes them back. */
@@ -132,8 +138,9 @@ export interface AssistantMessage {
 
 export interface ToolMessage {
 	kind: 'tool';
-	/** Pi's `toolCallId`. */
 	id: string;
+	/** Pi's `toolCallId`. Providers may use one again, for a later call. */
+	call: string;
 	name: string;
 	args: Record<string, unknown>;
 	by: 'agent' | 'user';
@@ -167,13 +174,17 @@ const KEEPS_DYING =
 	'\nIt has ended three times within a minute, so it is not started again by itself.';
 
 export const OUTPUT_KEPT = 64 * 1024;
+const TITLE_KEPT = 300;
 
 export function emptyConversation(): Conversation {
 	return {
 		session: null,
 		demo: null,
 		autoRetry: true,
+		title: '',
+		earlier: 0,
 		messages: [],
+		named: 0,
 		activity: { kind: 'starting' },
 		queue: [],
 		returned: [],
@@ -214,7 +225,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 		case 'engine_lost': {
 			if (event.leftovers.length > 0) {
 				addNotice(
-					messages,
+					conversation,
 					'info',
 					`Ended what Pi had left running: ${event.leftovers.join(', ')}`,
 				);
@@ -253,6 +264,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 
 		case 'user_message': {
 			const { messageId: id, text, images, promptId = null } = event;
+			if (conversation.title === '') conversation.title = text.slice(0, TITLE_KEPT);
 			messages.push({ kind: 'user', id, text, images, promptId, lost: false });
 			return;
 		}
@@ -261,7 +273,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 			return;
 		case 'text':
 		case 'thinking': {
-			const message = findAssistant(messages, event.messageId);
+			const message = findStreaming(messages, event.messageId);
 			if (!message) return;
 			const { type, block, text } = event;
 			const open = message.blocks.find((one) => one.block === block);
@@ -323,7 +335,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 		}
 		case 'compaction_end': {
 			const { outcome, summary = '', errorMessage = '' } = event;
-			const id = `compaction-${messages.length}`;
+			const id = newId(conversation, 'compaction');
 			messages.push({ kind: 'compaction', id, outcome, summary, errorMessage });
 			const { activity } = conversation;
 			if (activity.kind === 'compacting') {
@@ -350,7 +362,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 			conversation.dialogs = conversation.dialogs.filter(({ id }) => id !== event.dialogId);
 			return;
 		case 'notice': {
-			addNotice(messages, event.level, event.text);
+			addNotice(conversation, event.level, event.text);
 			return;
 		}
 		case 'status':
@@ -368,7 +380,7 @@ export function applyEvent(conversation: Conversation, event: SessionEvent, at: 
 			};
 			interrupt(messages, 'interrupted');
 			closeRetries(messages, 'stopped');
-			addNotice(messages, 'error', event.description.split('\n')[0]!);
+			addNotice(conversation, 'error', event.description.split('\n')[0]!);
 			return;
 
 		// For the browser that is open, not for what a conversation looks like.
@@ -387,12 +399,16 @@ function afterStart(before: Activity): Activity {
 	return { kind: 'failed', failure };
 }
 
-function addNotice(messages: Message[], level: 'info' | 'warning' | 'error', text: string) {
-	messages.push({ kind: 'notice', id: `notice-${messages.length}`, level, text });
+function addNotice(conversation: Conversation, level: 'info' | 'warning' | 'error', text: string) {
+	const id = newId(conversation, 'notice');
+	conversation.messages.push({ kind: 'notice', id, level, text });
 }
 
+const newId = (conversation: Conversation, kind: Message['kind']) =>
+	`${kind}-${++conversation.named}`;
+
 function endMessage(messages: Message[], event: Extract<SessionEvent, { type: 'message_end' }>) {
-	const message = findAssistant(messages, event.messageId);
+	const message = findStreaming(messages, event.messageId);
 	if (!message) return;
 
 	if (event.text !== null && streamedText(message) !== event.text) {
@@ -409,7 +425,7 @@ export function endsAsStreamed(
 	{ messages }: Conversation,
 	{ messageId, text }: { messageId: string; text: string | null },
 ) {
-	const message = findAssistant(messages, messageId);
+	const message = findStreaming(messages, messageId);
 	return message !== undefined && streamedText(message) === text;
 }
 
@@ -417,7 +433,7 @@ const streamedText = ({ blocks }: AssistantMessage) =>
 	blocks.map(({ type, text }) => (type === 'text' ? text : '')).join('');
 
 function failAttempt(messages: Message[], event: Extract<AgentEvent, { type: 'attempt_failed' }>) {
-	const at = messages.findLastIndex(({ id }) => id === event.messageId);
+	const at = messages.findLastIndex((message) => isStreaming(message, event.messageId));
 	// What the attempt left behind: its message, and tool calls it had not finished asking for.
 	const [failed, ...rest] = at < 0 ? [] : messages.splice(at);
 	messages.push(...rest.filter((one) => !(one.kind === 'tool' && one.state === 'preparing')));
@@ -442,12 +458,14 @@ function applyTool(
 ) {
 	const { messages } = conversation;
 	let tool = messages.findLast(
-		(message): message is ToolMessage => message.kind === 'tool' && message.id === event.toolCallId,
+		(message): message is ToolMessage =>
+			message.kind === 'tool' && message.call === event.toolCallId && unfinished(message),
 	);
-	if (!tool && event.type !== 'tool_update') {
+	if (!tool && (event.type === 'tool_call' || event.type === 'tool_start')) {
 		messages.push({
 			kind: 'tool',
-			id: event.toolCallId,
+			id: newId(conversation, 'tool'),
+			call: event.toolCallId,
 			name: event.toolName,
 			args: {},
 			by: 'agent',
@@ -520,19 +538,16 @@ function endRetry(
 
 /** A message delivered in mid-sequence splits it in two; both parts end together. */
 function closeRetries(messages: Message[], outcome: RetriesMessage['outcome']) {
-	const open = messages.filter(
-		(message): message is RetriesMessage =>
-			message.kind === 'retries' && message.outcome === 'open',
-	);
-	for (const retries of open) retries.outcome = outcome;
-	return open;
+	const closed = messages.filter(isOpenRetries);
+	for (const retries of closed) retries.outcome = outcome;
+	return closed;
 }
 
 /** Adds the wait that ends now to its sequence; returns why it waited. */
 function countWait(conversation: Conversation, at: number): string {
 	const { activity } = conversation;
 	if (activity.kind !== 'waiting') return '';
-	const retries = lastRetries(conversation.messages);
+	const retries = conversation.messages.findLast(isOpenRetries);
 	if (retries) retries.waitedMs += at - activity.since;
 	return activity.errorMessage;
 }
@@ -574,10 +589,28 @@ export const busy = ({ kind }: Activity) =>
 const runningForAgent = (message: Message) =>
 	message.kind === 'tool' && message.by === 'agent' && message.state === 'running';
 
-const findAssistant = (messages: Message[], id: string) =>
-	messages.findLast(
-		(message): message is AssistantMessage => message.kind === 'assistant' && message.id === id,
-	);
+const isOpenRetries = (message: Message): message is RetriesMessage =>
+	message.kind === 'retries' && message.outcome === 'open';
 
-const lastRetries = (messages: Message[]) =>
-	messages.findLast((message): message is RetriesMessage => message.kind === 'retries');
+const isStreaming = (message: Message, id: string): message is AssistantMessage =>
+	message.kind === 'assistant' && message.state === 'streaming' && message.id === id;
+
+const findStreaming = (messages: Message[], id: string) =>
+	messages.findLast((message): message is AssistantMessage => isStreaming(message, id));
+
+/**
+ * Whether events may still change the message. What comes before the first such stays as it is and
+ * where it is, so a page need not hold it; only `prompts_lost` may say more of it.
+ */
+export function unfinished(message: Message): boolean {
+	switch (message.kind) {
+		case 'assistant':
+			return message.state === 'streaming';
+		case 'tool':
+			return message.state === 'preparing' || message.state === 'running';
+		case 'retries':
+			return message.outcome === 'open';
+		default:
+			return false;
+	}
+}

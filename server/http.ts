@@ -32,7 +32,11 @@ export function setHeaders(response: ServerResponse) {
 
 /** Answers with the files of the page as it was built when this began. */
 export function page() {
-	const files = sirv(join(DIST, readFileSync(join(DIST, 'current'), 'utf8')), { etag: true });
+	const files = sirv(join(DIST, readFileSync(join(DIST, 'current'), 'utf8')), {
+		etag: true,
+		brotli: true,
+		gzip: true,
+	});
 
 	return (request: IncomingMessage, response: ServerResponse) => {
 		if (request.method !== 'GET' && request.method !== 'HEAD') {

@@ -17,6 +17,8 @@ test.each([
 	['[]', /^type: /],
 	['{"type":5}', /^type: /],
 	['{"type":"hello","session":"../../etc/passwd"}', /^session: /],
+	['{"type":"earlier","session":"a","before":-1}', /^before: /],
+	['{"type":"earlier","session":"a","before":1.5}', /^before: /],
 	[
 		'{"type":"command","id":"1","session":"a","command":{"type":"prompt","text":5}}',
 		/^command\.text: /,

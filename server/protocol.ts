@@ -1,12 +1,13 @@
 import * as v from 'valibot';
 import type { ReturnedMessage } from './bridge/events.ts';
-import type { Activity, Conversation, SessionEvent } from './conversation.ts';
+import type { Activity, Conversation, Message, SessionEvent } from './conversation.ts';
 
 /** Ids made by a browser. */
 const Id = v.pipe(v.string(), v.minLength(1), v.maxLength(64));
 /** Pi's session ids: they name files, so nothing else is taken. */
 export const SessionId = v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/));
 const Text = v.pipe(v.string(), v.maxLength(4_000_000));
+const Count = v.pipe(v.number(), v.integer(), v.minValue(0));
 const ImageData = v.strictObject({
 	data: v.pipe(v.string(), v.base64()),
 	mimeType: v.pipe(v.string(), v.regex(/^image\/(png|jpeg|gif|webp)$/)),
@@ -54,11 +55,18 @@ export const ClientMessage = v.variant('type', [
 		session: v.union([v.literal('new'), SessionId]),
 		/** What the browser saw last of it, if anything. */
 		seen: v.optional(
-			v.strictObject({ epoch: v.string(), after: v.pipe(v.number(), v.integer(), v.minValue(0)) }),
+			v.strictObject({
+				epoch: v.string(),
+				after: Count,
+				/** The number of the oldest message it holds: a snapshot is to reach back as far. */
+				from: v.optional(Count),
+			}),
 		),
 	}),
 	/** `id` is made by the browser; the same id is never run twice. */
 	v.strictObject({ type: v.literal('command'), id: Id, session: SessionId, command: Command }),
+	/** Asks for the messages before number `before`, which a snapshot had left out. */
+	v.strictObject({ type: v.literal('earlier'), session: SessionId, before: Count }),
 	/** Asks what the proxy's monotonic clock says. */
 	v.strictObject({ type: v.literal('clock') }),
 	/** Asks for the list of sessions. */
@@ -75,7 +83,10 @@ export interface NumberedEvent {
 
 /** From the proxy. */
 export type ServerMessage =
-	/** A snapshot; the events after `seq` follow. `now` is the proxy's monotonic clock, in ms. */
+	/**
+	 * A snapshot, without the oldest messages of a long conversation; the events after `seq` follow.
+	 * `now` is the proxy's monotonic clock, in ms.
+	 */
 	| {
 			type: 'welcome';
 			session: string;
@@ -96,6 +107,15 @@ export type ServerMessage =
 	| { type: 'events'; session: string; events: NumberedEvent[] }
 	/** More text of the block that the last event with text belongs to: event `seq`, in short. */
 	| { type: 'text'; seq: number; at: number; text: string }
+	/** The messages just before number `before`, as they are after event `seq`. */
+	| {
+			type: 'earlier';
+			session: string;
+			epoch: string;
+			seq: number;
+			before: number;
+			messages: Message[];
+	  }
 	| { type: 'reply'; id: string; ok: true; result: CommandResult }
 	| { type: 'reply'; id: string; ok: false; error: string }
 	| { type: 'clock'; now: number }
@@ -107,8 +127,8 @@ export type ServerMessage =
 
 export interface CommandResult {
 	/**
-	 * For a prompt: whether it began a run, waits in Pi's queue, or is done already; `known` when an
-	 * earlier proxy took it.
+	 * For a prompt: whether it began a run, waits in Pi's queue, or is done already; `known` when it
+	 * was delivered before, or an earlier proxy took it.
 	 */
 	disposition?: 'started' | 'queued' | 'handled' | 'known';
 	/** For what took queued messages back: theirs, to be put into the editor that asked. */

@@ -9,9 +9,19 @@ import type { Conversation, Scenes, SessionEvent } from './conversation.ts';
 import { Deliveries } from './deliveries.ts';
 import { Engine } from './engine.ts';
 import { Gathering, type Happening } from './gathering.ts';
-import type { Command, CommandResult, NumberedEvent, ServerMessage } from './protocol.ts';
+import type {
+	ClientMessage,
+	Command,
+	CommandResult,
+	NumberedEvent,
+	ServerMessage,
+} from './protocol.ts';
 import { Ring } from './ring.ts';
 import type { StateFolder } from './state-folder.ts';
+import { pageBefore, tail } from './tail.ts';
+
+/** What a browser saw last of a session. */
+type Seen = NonNullable<Extract<ClientMessage, { type: 'hello' }>['seen']>;
 
 interface Block {
 	messageId: string;
@@ -103,9 +113,8 @@ export class Session {
 	}
 
 	get title() {
-		const { session, messages } = this.#conversation;
-		const first = messages.find((message) => message.kind === 'user');
-		return session?.name ?? first?.text ?? '';
+		const { session, title } = this.#conversation;
+		return session?.name ?? title;
 	}
 
 	/** Whether a provider is configured, so that a model can answer. */
@@ -117,13 +126,21 @@ export class Session {
 	 * Sends the events that the watcher missed, or a snapshot, and every event from then on. Decided
 	 * and subscribed in one tick, so that nothing falls between.
 	 */
-	watch(watcher: Watcher, seen: { epoch: string; after: number } | undefined) {
+	watch(watcher: Watcher, seen: Seen | undefined) {
 		this.#gathering.flush(Math.round(performance.now()));
 		// A newcomer has not been told which block is open.
 		this.#openBlock = undefined;
 		this.#watchers.add(watcher);
 		const missed = seen?.epoch === this.epoch ? this.#ring.after(seen.after) : undefined;
-		watcher.send(missed ? this.#resume(missed) : this.#welcome());
+		watcher.send(missed ? this.#resume(missed) : this.#welcome(seen?.from));
+	}
+
+	/** Sends messages that the watcher's snapshot had left out. */
+	sendEarlier(watcher: Watcher, before: number) {
+		this.#gathering.flush(Math.round(performance.now()));
+		const { id: session, epoch } = this;
+		const messages = pageBefore(this.#conversation, before);
+		watcher.send({ type: 'earlier', session, epoch, seq: this.#seq, before, messages });
 	}
 
 	leave(watcher: Watcher) {
@@ -134,9 +151,9 @@ export class Session {
 	 * Does what a person asks. What has this id and ran already is not run again: its answer is.
 	 * @throws {Error} in Pi's words when it refuses, or when it cannot be kept safe
 	 */
-	run(command: Command, id: string): Promise<CommandResult> {
+	async run(command: Command, id: string): Promise<CommandResult> {
 		const known = this.#answers.get(id);
-		if (known) return known;
+		if (known) return this.#holdsPrompt(id) ? { disposition: 'known' } : known;
 
 		const answer = this.#run(command, id);
 		this.#answers.set(id, answer);
@@ -144,6 +161,13 @@ export class Session {
 			this.#answers.delete(this.#answers.keys().next().value!);
 		}
 		return answer;
+	}
+
+	/** A page that comes back with a prompt may not be told of its delivery, so long ago was that. */
+	#holdsPrompt(id: string) {
+		return this.#conversation.messages.some(
+			(message) => message.kind === 'user' && message.promptId === id,
+		);
 	}
 
 	async #run(command: Command, id: string): Promise<CommandResult> {
@@ -314,8 +338,9 @@ export class Session {
 		for (const watcher of this.#watchers) watcher.send(message);
 	}
 
-	#welcome(): ServerMessage {
-		return { ...this.#greeting(), type: 'welcome', conversation: this.#conversation };
+	#welcome(from: number | undefined): ServerMessage {
+		const conversation = tail(this.#conversation, from);
+		return { ...this.#greeting(), type: 'welcome', conversation };
 	}
 
 	#resume(events: NumberedEvent[]): ServerMessage {

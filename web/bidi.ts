@@ -1,6 +1,8 @@
 const CONTROL = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 const SPLIT = /([\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069])/;
 
+export const hasBidi = (text: string) => CONTROL.test(text);
+
 /** A stretch of text as it is, or the visible name of a control character. */
 export type Part = { text: string; control: boolean };
 
@@ -9,7 +11,7 @@ export type Part = { text: string; control: boolean };
  * read otherwise than they run ("Trojan Source").
  */
 export function revealBidi(text: string): Part[] {
-	if (!CONTROL.test(text)) return [{ text, control: false }];
+	if (!hasBidi(text)) return [{ text, control: false }];
 
 	return text
 		.split(SPLIT)

@@ -2,14 +2,14 @@ import { walkTokens, type Tokens } from 'marked';
 import { OpenFence } from './fence.ts';
 import { lex, type Definitions, type Markdown } from './markdown-lexer.ts';
 
-const GROUP = 32;
+const GROUP = 8;
 
 /**
  * An answer that is still being written, as Markdown blocks. Only its end is lexed again when it
  * grows; what no later text can change is settled, and keeps its place and its identity.
  */
 export class MarkdownBlocks {
-	/** The blocks in runs of 32, so that a page can skip whole runs that are out of sight. */
+	/** The blocks in runs of 8, so that a page can skip whole runs that are out of sight. */
 	groups: Markdown[][] = [];
 
 	#text = '';

@@ -1,19 +1,23 @@
-import { expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { render } from 'vitest-browser-svelte';
 import '../app.css';
-import Markdown from './Markdown.svelte';
+import { PAUSE_MS } from '../markdown-view.ts';
+import Markdown, { load } from './Markdown.svelte';
+
+beforeAll(load);
 
 async function rendered(text: string) {
 	const { container } = await render(Markdown, { text });
 	return container;
 }
 
-/** A text that grows: drawn on the next frame. */
+/** A text that grows: drawn at once, or with what comes soon after it. */
 async function growing(text: string) {
 	const { container, rerender } = await render(Markdown, { text, streaming: true });
 	const write = async (text: string, streaming = true) => {
 		await rerender({ text, streaming });
-		await new Promise(requestAnimationFrame);
+		// Behind the view's own timer, which was set before.
+		await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
 	};
 	return { container, write };
 }

@@ -50,7 +50,13 @@ export class App {
 	}
 
 	#make(id: string | null) {
-		return new Session(this.#outbox, id, () => this.#hello());
+		const session: Session = new Session(
+			this.#outbox,
+			id,
+			() => this.#hello(),
+			(before) => this.socket.send({ type: 'earlier', session: session.id!, before }),
+		);
+		return session;
 	}
 
 	#greet() {
@@ -86,6 +92,9 @@ export class App {
 				return;
 			case 'text':
 				return session.receiveText(message);
+			case 'earlier':
+				if (session.id === message.session) session.receiveEarlier(message);
+				return;
 			case 'refused':
 				if ((session.id ?? 'new') === message.session) session.refused = message.error;
 				return;

@@ -34,10 +34,12 @@ export class Session {
 	/** What is in the editor. */
 	text = $state('');
 	images = $state.raw<Image[]>([]);
-	/** What was asked to stop and has not ended yet: a tool's id, `run` or `retry`. */
+	/** What was asked to stop and has not ended yet: a tool's call, `run` or `retry`. */
 	stopping = $state<string[]>([]);
 	/** Why the last thing asked for was refused. */
 	complaint = $state<string | null>(null);
+	/** What became of the last request for earlier messages. */
+	fetching = $state<'done' | 'waiting' | 'failed'>('done');
 	/** Why the session could not be opened. */
 	refused = $state<string | null>(null);
 
@@ -59,11 +61,21 @@ export class Session {
 	/** The block that the last text belongs to: more of it comes without saying so. */
 	#openBlock: { type: 'text'; messageId: string; block: number } | undefined;
 	#onlost: () => void;
+	#askEarlier: (before: number) => boolean;
 
-	/** `onlost` is called when an event was missed and a fresh snapshot is needed. */
-	constructor(outbox: Outbox, id: string | null, onlost: () => void) {
+	/**
+	 * `onlost` is called when an event was missed and a fresh snapshot is needed; `askEarlier` asks
+	 * for messages, and says whether there was a connection for it.
+	 */
+	constructor(
+		outbox: Outbox,
+		id: string | null,
+		onlost: () => void,
+		askEarlier: (before: number) => boolean,
+	) {
 		this.#outbox = outbox;
 		this.#onlost = onlost;
+		this.#askEarlier = askEarlier;
 		this.id = id;
 		this.text = kept.text(id);
 		void this.#restore();
@@ -77,7 +89,8 @@ export class Session {
 
 	/** What the proxy is told when the connection is back, so that it sends only what was missed. */
 	get seen() {
-		return this.#epoch === undefined ? undefined : { epoch: this.#epoch, after: this.#seq };
+		if (this.#epoch === undefined) return undefined;
+		return { epoch: this.#epoch, after: this.#seq, from: this.conversation.earlier };
 	}
 
 	/** A moment on the proxy's clock, in ms on this page's monotonic clock. */
@@ -98,6 +111,7 @@ export class Session {
 		this.#openBlock = undefined;
 		this.conversation = message.conversation;
 		this.stopping = [];
+		this.fetching = 'done';
 		this.#dropDelivered();
 		if (this.id === null) {
 			this.id = message.session;
@@ -109,6 +123,22 @@ export class Session {
 	resume(message: Extract<ServerMessage, { type: 'resumed' }>) {
 		this.#setClock(message.now);
 		this.receive(message);
+		this.fetching = 'done';
+	}
+
+	/** Asks for messages that came before those held here; again, if the answer does not come. */
+	fetchEarlier() {
+		const { earlier } = this.conversation;
+		this.fetching = this.#askEarlier(earlier) ? 'waiting' : 'failed';
+	}
+
+	receiveEarlier({ epoch, seq, before, messages }: Extract<ServerMessage, { type: 'earlier' }>) {
+		// Of another moment: a greeting is under way, after which it is asked again.
+		if (epoch !== this.#epoch || seq !== this.#seq) return;
+		this.fetching = 'done';
+		if (before !== this.conversation.earlier) return;
+		this.conversation.messages.unshift(...messages);
+		this.conversation.earlier -= messages.length;
 	}
 
 	receive({ events }: { events: NumberedEvent[] }) {
@@ -204,7 +234,7 @@ export class Session {
 	stopSmallest() {
 		const stop = this.smallestStop;
 		if (stop?.kind === 'retry') void this.abortRetry();
-		else if (stop?.kind === 'command') this.abortBash(stop.tool.id);
+		else if (stop?.kind === 'command') this.abortBash(stop.tool.call);
 		else if (stop?.kind === 'run') this.abort();
 	}
 
