@@ -122,7 +122,11 @@ async function cutRound(
 async function settled(page: Page) {
 	await expect(async () => {
 		await expect(page.getByRole('button', { name: 'Stop', exact: true })).toHaveCount(0);
-		await expect(page.locator('[data-delivery]:not([data-delivery=delivered])')).toHaveCount(0);
+		const undelivered = page.locator('[data-delivery]:not([data-delivery=delivered])');
+		const waiting = undelivered.evaluateAll((all) =>
+			all.map((one) => `${(one as HTMLElement).dataset['delivery']}: ${one.textContent}`),
+		);
+		expect(await waiting).toEqual([]);
 		await expect(page.getByRole('region', { name: 'Waiting messages' })).toHaveCount(0);
 		await expect(page.locator('[data-role=tool][data-state=running]')).toHaveCount(0);
 	}).toPass({ timeout: 60_000 });
