@@ -14,6 +14,11 @@ import { parseArgs } from 'node:util';
 import { chromium } from 'playwright';
 import { chart } from './bench/chart.ts';
 import { Report, type Row } from './bench/report.ts';
+import { idle } from './bench/idle.ts';
+import { latency } from './bench/latency.ts';
+import { load as firstLoad } from './bench/load.ts';
+import { output } from './bench/output.ts';
+import { sessions } from './bench/sessions.ts';
 import { stream } from './bench/stream.ts';
 import { table } from './bench/table.ts';
 import { ensureBrowser, launchOptions } from './browser.ts';
@@ -30,7 +35,7 @@ const runs = Number(values.runs);
 if (!Number.isInteger(runs) || runs < 1) {
 	throw new Error(`--runs takes a whole number from 1, not "${values.runs}".`);
 }
-const all: Row[] = [...stream];
+const all: Row[] = [...stream, ...latency, ...output, ...idle, ...sessions, ...firstLoad];
 const rows = all.filter(({ name }) => name.includes(values.only));
 if (rows.length === 0) {
 	throw new Error(`--only takes one of: ${all.map(({ name }) => name).join(', ')}.`);

@@ -42,6 +42,11 @@ export class Report {
 		this.#add('ratio', what, value, '×', budget);
 	}
 
+	/** A ratio in percent. */
+	share(what: string, value: number, budget: number) {
+		this.#add('ratio', what, value, '%', budget);
+	}
+
 	growth(what: string, value: number, budget: number) {
 		this.#add('growth', what, value, '×', budget);
 	}
