@@ -13,6 +13,7 @@ import { availableParallelism, loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright';
 import { chart } from './bench/chart.ts';
+import { proxy } from './bench/proxy.ts';
 import { Report, type Row } from './bench/report.ts';
 import { idle } from './bench/idle.ts';
 import { latency } from './bench/latency.ts';
@@ -35,7 +36,7 @@ const runs = Number(values.runs);
 if (!Number.isInteger(runs) || runs < 1) {
 	throw new Error(`--runs takes a whole number from 1, not "${values.runs}".`);
 }
-const all: Row[] = [...stream, ...latency, ...output, ...idle, ...sessions, ...firstLoad];
+const all: Row[] = [...stream, ...latency, ...output, ...idle, ...sessions, ...firstLoad, ...proxy];
 const rows = all.filter(({ name }) => name.includes(values.only));
 if (rows.length === 0) {
 	throw new Error(`--only takes one of: ${all.map(({ name }) => name).join(', ')}.`);

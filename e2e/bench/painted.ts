@@ -1,22 +1,33 @@
 /**
- * When things are painted: the frame after they came into the document has begun, and what was to
- * be done in it is done. All by the clock that pages and Node share, in ms.
+ * When things are painted: what was to be done in the frame that shows them is done. By the clock
+ * that pages and Node share, in ms.
  */
 import type { Page } from 'playwright';
 
 /** Runs in every page before its own scripts. */
 export async function teachPainted(page: Page) {
 	await page.addInitScript(() => {
-		Object.assign(window, {
-			painted: () =>
-				new Promise<number>((resolve) =>
-					requestAnimationFrame(() => {
-						const { port1, port2 } = new MessageChannel();
-						port1.onmessage = () => resolve(performance.timeOrigin + performance.now());
-						port2.postMessage(null);
-					}),
-				),
-		});
+		const nextFrame = window.requestAnimationFrame.bind(window);
+		const afterwards = (then: () => void) => {
+			const { port1, port2 } = new MessageChannel();
+			port1.onmessage = then;
+			port2.postMessage(null);
+		};
+		// What a page changes within a frame is painted at the end of that one, not of the next.
+		let inFrame = false;
+		window.requestAnimationFrame = (callback) =>
+			nextFrame((now) => {
+				if (!inFrame) afterwards(() => (inFrame = false));
+				inFrame = true;
+				callback(now);
+			});
+		const painted = () =>
+			new Promise<number>((resolve) => {
+				const done = () => afterwards(() => resolve(performance.timeOrigin + performance.now()));
+				if (inFrame) done();
+				else nextFrame(done);
+			});
+		Object.assign(window, { painted });
 	});
 }
 
