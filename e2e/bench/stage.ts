@@ -3,6 +3,7 @@ import type { BrowserContext, Page } from 'playwright';
 import { ready, until, type Bench } from '../faults/bench.ts';
 import { Tab } from '../faults/tab.ts';
 import { Ui } from '../holdfast.ts';
+import { login } from '../login.ts';
 
 const entered = new WeakSet<BrowserContext>();
 
@@ -23,11 +24,11 @@ export async function openPage(
 	const known = entered.has(context);
 	entered.add(context);
 	if (!known && session !== undefined) {
-		await page.goto(holdfast.url);
+		await page.goto(holdfast.address());
 		await ready(page);
 	}
 	await prepare?.(page);
-	const target = known ? new URL('/', holdfast.url).href : holdfast.url;
+	const target = known ? new URL('/', holdfast.url).href : holdfast.address();
 	await page.goto(session === undefined ? target : address(bench, session));
 	await ready(page);
 	return { page, ui: new Ui(page) };
@@ -35,7 +36,7 @@ export async function openPage(
 
 /** The one way in without a page. It has its session when this resolves. */
 export async function openTab(bench: Bench, session: string, attentive = false): Promise<Tab> {
-	const tab = new Tab(bench.holdfast.url, session, attentive);
+	const tab = new Tab(await login(bench.holdfast.address()), session, attentive);
 	await tab.open();
 	await until('a snapshot', () => tab.greeted, 60_000);
 	return tab;
