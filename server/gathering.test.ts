@@ -47,7 +47,7 @@ test('text that comes alone goes on at once, a burst once in a frame', () => {
 	expect(said()).toEqual([text('one ')]);
 
 	for (const words of ['two ', 'three ', 'four ']) add(text(words));
-	vi.advanceTimersByTime(15);
+	vi.advanceTimersByTime(23);
 	expect(frames).toHaveLength(1);
 	vi.advanceTimersByTime(1);
 	expect(said()).toEqual([text('one '), text('two three four ')]);
@@ -110,7 +110,7 @@ test('the last lines of a burst are whole, and what follows is added to them', (
 	const { said, add } = gathering();
 	add(output('first\n'));
 	for (let count = 0; count < 3_000; count++) add(output(`line ${count}\n`));
-	vi.advanceTimersByTime(16);
+	vi.advanceTimersByTime(24);
 	const [, burst] = said();
 	expect(burst).toMatchObject({ mode: 'replace', text: expect.stringMatching(/^line \d+\n/) });
 	vi.advanceTimersByTime(500);

@@ -6,7 +6,8 @@ export interface Happening {
 	event: SessionEvent;
 }
 
-const FRAME_MS = 16;
+/** The page draws text that comes quicker about as often. */
+const FRAME_MS = 24;
 /** What a running command shows is its last so many characters, once it prints faster than is sent. */
 const TAIL = 12 * 1024;
 /** Output goes out at most this fast, so that 10 MB in 10 s cost a browser a tenth of that. */
@@ -24,6 +25,7 @@ export class Gathering {
 	#textFrom = -Infinity;
 	#outputFrom = -Infinity;
 	#timer: NodeJS.Timeout | undefined;
+	#wakesAt = Infinity;
 
 	/** `emit` is given what goes on, in order. */
 	constructor(emit: (happenings: Happening[]) => void) {
@@ -70,8 +72,6 @@ export class Gathering {
 	}
 
 	#send(at: number, all: boolean) {
-		clearTimeout(this.#timer);
-		this.#timer = undefined;
 		const ready: Happening[] = [];
 		if (this.#outputs.size > 0 && (all || at >= this.#outputFrom)) {
 			const outputs = [...this.#outputs.values()];
@@ -91,9 +91,20 @@ export class Gathering {
 			this.#text.length > 0 ? this.#textFrom : Infinity,
 			this.#outputs.size > 0 ? this.#outputFrom : Infinity,
 		);
-		if (next < Infinity) {
-			this.#timer = setTimeout(() => this.#send(performance.now(), false), Math.max(1, next - at));
-		}
+		if (next < this.#wakesAt) this.#wakeAt(next, at);
+	}
+
+	/** One timer for all that waits: there may be thousands of words a second. */
+	#wakeAt(next: number, at: number) {
+		clearTimeout(this.#timer);
+		this.#wakesAt = next;
+		this.#timer = setTimeout(
+			() => {
+				this.#wakesAt = Infinity;
+				this.#send(performance.now(), false);
+			},
+			Math.max(1, next - at),
+		);
 	}
 }
 
