@@ -275,7 +275,7 @@ test.concurrent('cancelling is a no-op while Pi works and nothing waits', async 
 test.concurrent(
 	'a steer sent during the wait is shown at once in the queue and goes with the retry',
 	async () => {
-		await using pi = await realPi(inTurn(error(429), ANSWER), { retry: { baseDelayMs: 1_000 } });
+		await using pi = await realPi(inTurn(error(429), ANSWER), { retry: { baseDelayMs: 4_000 } });
 		const running = pi.run('Go.');
 		await pi.until('auto_retry_start');
 
