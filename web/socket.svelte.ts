@@ -26,7 +26,7 @@ export class Socket {
 		await tradeTicket();
 		this.#connect();
 		const soon = () => this.state === 'lost' && this.#connect();
-		onlogin(() => this.#connect());
+		onlogin(() => this.state !== 'open' && this.#connect());
 		window.addEventListener('online', soon);
 		document.addEventListener('visibilitychange', () => document.hidden || soon());
 	}
