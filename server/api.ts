@@ -45,7 +45,7 @@ export function api(gate: Gate, logins: Logins) {
 		const found =
 			ticket === undefined
 				? held.key !== undefined && logins.renew(held.cookies, held.key, origin)
-				: logins.trade(ticket, origin);
+				: logins.trade(ticket, origin, held.cookies);
 		response.setHeader('Cache-Control', 'no-store');
 		if (found) {
 			response.writeHead(200, {
@@ -54,8 +54,7 @@ export function api(gate: Gate, logins: Logins) {
 			});
 			return void response.end(JSON.stringify({ key: found.key }));
 		}
-		// A used ticket must not cost a browser the log-in that it has.
-		const stale = ticket === undefined && held.cookies.length > 0;
+		const stale = held.cookies.length > 0 && logins.stale(held.cookies, origin);
 		response.writeHead(401, stale ? { 'Set-Cookie': cookie(origin) } : {});
 		response.end('This log-in is not good, or not good any more.');
 	}

@@ -55,6 +55,16 @@ test('cookie and key of two log-ins do not go together', () => {
 	expect(logins.admits([other.cookie, one.cookie], one.key, ORIGIN)).toBe(true);
 });
 
+test('a browser that is logged in gets the same log-in for another ticket', () => {
+	const logins = new Logins(folder);
+	const one = logins.trade(logins.ticket(), ORIGIN)!;
+	const again = logins.trade(logins.ticket(), ORIGIN, ['forged.9999999999.x', one.cookie])!;
+	expect(again.key).toBe(one.key);
+	expect(logins.admits([again.cookie], one.key, ORIGIN)).toBe(true);
+	expect(logins.stale([one.cookie], ORIGIN)).toBe(false);
+	expect(logins.stale(['forged.9999999999.x'], ORIGIN)).toBe(true);
+});
+
 test('locking ends log-ins and tickets, and says so to every proxy', async () => {
 	const logins = new Logins(folder);
 	const { cookie, key } = logins.trade(logins.ticket(), ORIGIN)!;

@@ -51,8 +51,11 @@ export class Logins {
 		return ticket;
 	}
 
-	/** Trades a ticket for a log-in of pages of `origin`; undefined when it is not good any more. */
-	trade(ticket: string, origin: string): Login | undefined {
+	/**
+	 * Trades a ticket for a log-in of pages of `origin`; undefined when it is not good any more. A
+	 * browser that has one by its cookies gets the same again: its other tabs hold that one's key.
+	 */
+	trade(ticket: string, origin: string, cookies: string[] = []): Login | undefined {
 		const file = this.#ticketFile(ticket);
 		try {
 			const { mtimeMs } = statSync(file);
@@ -62,12 +65,18 @@ export class Logins {
 		} catch {
 			return undefined;
 		}
-		return this.#login(randomBytes(16).toString('base64url'), origin);
+		const [known] = this.#ids(cookies, origin);
+		return this.#login(known ?? randomBytes(16).toString('base64url'), origin);
 	}
 
 	/** Whether one of the cookies is of a log-in of pages of `origin`, and the key belongs to it. */
 	admits(cookies: string[], key: string | undefined, origin: string): boolean {
 		return key !== undefined && this.#find(cookies, key, origin) !== undefined;
+	}
+
+	/** Whether none of the cookies is of any log-in. */
+	stale(cookies: string[], origin: string): boolean {
+		return this.#ids(cookies, origin).length === 0;
 	}
 
 	/** The same log-in with its time begun anew, for a page that is used. */
@@ -147,14 +156,16 @@ export class Logins {
 
 	/** The id of the log-in that the key and one of the cookies belong to. */
 	#find(cookies: string[], key: string, origin: string): string | undefined {
-		for (const cookie of cookies) {
+		return this.#ids(cookies, origin).find((id) => same(key, this.#sign('key', id, origin)));
+	}
+
+	/** The log-ins that cookies are of. */
+	#ids(cookies: string[], origin: string): string[] {
+		return cookies.flatMap((cookie) => {
 			const [id = '', until = '', signature = ''] = cookie.split('.');
-			const good =
-				same(signature, this.#sign('cookie', `${id}.${until}`, origin)) &&
-				same(key, this.#sign('key', id, origin));
-			if (good && Number(until) * 1000 > Date.now()) return id;
-		}
-		return undefined;
+			const good = same(signature, this.#sign('cookie', `${id}.${until}`, origin));
+			return good && Number(until) * 1000 > Date.now() ? [id] : [];
+		});
 	}
 
 	#sign(...parts: string[]) {
