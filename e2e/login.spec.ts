@@ -13,6 +13,7 @@ test('a page without a log-in says how to get in, and an address put into it let
 	await page.goto(new URL('/', holdfast.url).href);
 	await expect(page.getByText('This browser is not logged in')).toBeVisible();
 	await expect(page.getByText('npm run open')).toBeVisible();
+	await expect(page.getByText('Pi is starting')).toHaveCount(0);
 	await ui.message.fill('Kept meanwhile.');
 
 	await page.goto(holdfast.address());
