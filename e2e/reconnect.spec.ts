@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { bash, expect, firstTurn, test } from './holdfast.ts';
+import { bash, expect, firstTurn, test, Ui } from './holdfast.ts';
 
 /** The Pi of the proxy: its child that was started with `--mode rpc`. */
 function piOf(proxy: number): number {
@@ -114,6 +114,32 @@ test('the proxy killed in mid-stream: the page comes back by itself, and nothing
 	await expect(ui.message).toHaveValue('a draft');
 	await expect(ui.prompts).toContainText(['one', 'two']);
 	await expect(page.getByRole('region', { name: 'Messages not sent' })).toContainText('three');
+});
+
+test('a command of the person, sent while the proxy was away, outlives the page and runs once', async ({
+	page,
+	start,
+	ui,
+	context,
+}) => {
+	const holdfast = await start(() => [{ text: 'Here.' }]);
+	await page.goto(holdfast.url);
+	await ui.send('one');
+	await expect(ui.answers).toHaveText(['Here.']);
+	const address = page.url();
+	await holdfast.kill();
+	await expect(page.getByText('Reconnecting…')).toBeVisible();
+	await ui.send('!echo once >> ran; cat ran');
+	await expect(ui.log).toContainText('sending…');
+	await page.close();
+
+	await holdfast.again();
+	const later = new Ui(await context.newPage());
+	await later.page.goto(address);
+	await expect(later.commands.locator('pre')).toHaveText('once\n');
+	await later.page.reload();
+	await expect(later.commands.locator('pre')).toHaveText('once\n');
+	await expect(later.log).not.toContainText('sending…');
 });
 
 test('what takes too long to stop offers the next larger step, up to a new Pi', async ({

@@ -108,9 +108,9 @@ async function cutRound(
 	}
 	relay.cutting = false;
 
-	await settled(whole.page);
+	// What one of them still held back is news for all others.
+	for (const { page } of [...cut, whole, ...cut]) await settled(page);
 	for (const { page } of cut) {
-		await settled(page);
 		await compare(tally, whole.page, page);
 	}
 	countPrompts(tally, holdfast.provider.requests, first, asked.prompts);
@@ -121,6 +121,7 @@ async function cutRound(
 /** Nothing runs, nothing waits to be sent. */
 async function settled(page: Page) {
 	await expect(async () => {
+		await expect(page.getByText('Reconnecting…')).toHaveCount(0);
 		await expect(page.getByRole('button', { name: 'Stop', exact: true })).toHaveCount(0);
 		const undelivered = page.locator('[data-delivery]:not([data-delivery=delivered])');
 		const waiting = undelivered.evaluateAll((all) =>

@@ -172,14 +172,12 @@ export class Session {
 		kept.keepText(this.id, text);
 	}
 
-	/** Sends what is in the editor; `!` before it makes it a command of the person. */
+	/** Sends what is in the editor. */
 	submit(when: 'steer' | 'followUp') {
 		const text = this.text.trim();
 		if (text === '' && this.images.length === 0) return;
 
-		if (text.startsWith('!') && text.length > 1 && this.images.length === 0) {
-			void this.#ask({ type: 'bash', command: text.slice(1).trim() });
-		} else this.prompt(text, this.images, when);
+		this.prompt(text, this.images, when);
 		this.edit('');
 		this.attach([]);
 	}
@@ -290,14 +288,17 @@ export class Session {
 		const { id, text, images, when, error } = prompt;
 		this.pending.push({ id, text, images, when, state: error ? 'failed' : 'sending', error });
 		void kept.keepPrompt(prompt);
-		if (!error) void this.#send(id, { type: 'prompt', text, images, when });
+		if (!error) void this.#send(prompt);
 	}
 
-	async #send(id: string, command: Extract<Command, { type: 'prompt' }>) {
+	async #send({ id, text, images, when }: KeptPrompt) {
+		const command: Command = isCommand(text, images)
+			? { type: 'bash', command: text.slice(1).trim() }
+			: { type: 'prompt', text, images, when };
 		try {
 			const { disposition } = await this.#outbox.ask(await this.#named.promise, command, id);
 			const shown = this.pending.find((one) => one.id === id);
-			// A queued one is in the queue, and one that was handled leaves nothing behind.
+			// A queued one is in the queue, a command runs; one that was handled leaves nothing behind.
 			if (disposition !== 'started') this.#drop(id);
 			else if (shown) shown.state = 'accepted';
 			void kept.forgetPrompt(id);
@@ -305,7 +306,6 @@ export class Session {
 			const error = (thrown as Error).message;
 			const shown = this.pending.find((one) => one.id === id);
 			if (shown) Object.assign(shown, { state: 'failed', error });
-			const { text, images, when } = command;
 			void kept.keepPrompt({ id, session: this.id, text, images, when, error });
 		}
 	}
@@ -359,3 +359,7 @@ export class Session {
 		return this.busy ? { kind: 'run' } : null;
 	}
 }
+
+/** `!` before a text makes it a command of the person. */
+const isCommand = (text: string, images: Image[]) =>
+	text.startsWith('!') && text.length > 1 && images.length === 0;
