@@ -3,7 +3,7 @@ import type { Markdown } from './markdown-lexer.ts';
 import { showTokens } from './markdown-nodes.ts';
 
 /** Between two changes that come quicker: to draw the page costs more than to change it. */
-export const PAUSE_MS = 32;
+export const PAUSE_MS = 40;
 /** For how long text is read and shown at a time; the rest follows in the next frame. */
 const SLICE_MS = 10;
 /** Reading more than this before looking at the clock might take longer than a slice. */
