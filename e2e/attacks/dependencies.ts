@@ -1,0 +1,1 @@
+export async function dependencies(..._args: unknown[]) {}

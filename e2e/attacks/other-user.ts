@@ -1,0 +1,1 @@
+export async function otherUser(..._args: unknown[]) {}
