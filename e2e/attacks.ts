@@ -45,7 +45,7 @@ const report = new Report(({ verdict, attack, request, expected, answer }) => {
 const [target, locked, published] = await Promise.all([
 	startTarget(),
 	startTarget(['--demo']),
-	startTarget(['--demo', '--origin', PUBLIC]),
+	startTarget(['--demo'], PUBLIC),
 ]);
 const browser = await launch();
 const stage: Stage = { browser, target, slack: values.short ? SHORT_SLACK : 1 };
@@ -60,7 +60,7 @@ const parts: Record<string, () => Promise<void>> = {
 	connections: () => connections(report, stage),
 	reached: () => reached(report, stage, published, PUBLIC),
 	'other user': () => otherUser(report, published),
-	dependencies: () => dependencies(report),
+	dependencies: async () => dependencies(report),
 };
 try {
 	for (const [name, run] of Object.entries(parts)) {
@@ -83,10 +83,7 @@ const [passed, failed, skipped] = (['held', 'FAILED', 'skipped'] as const).map((
 	report.count(verdict),
 );
 mkdirSync('test-results', { recursive: true });
-writeFileSync(
-	REPORT,
-	JSON.stringify({ passed, failed, skipped, rows: report.lines }, null, '\t'),
-);
+writeFileSync(REPORT, JSON.stringify({ passed, failed, skipped, rows: report.lines }, null, '\t'));
 console.log(`\n${table(report.lines)}\n`);
 if (values.short) console.log(`The limit of 1 s was taken ${SHORT_SLACK} times as wide.`);
 console.log(`${((performance.now() - began) / 1000).toFixed(0)} s, ${REPORT}`);

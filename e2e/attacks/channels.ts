@@ -16,8 +16,9 @@ import { Sentry } from './sentry.ts';
 import { expect, openPage, ready, type Stage, type Target } from './stage.ts';
 
 const ALL = HOSTILE.length;
-/** Characters that move about what is around them, or that a terminal would obey. */
-const COMMANDING = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+/** Characters that move about what is around them, and those that a terminal would obey. */
+const REORDERING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+const COMMANDING = /[\0-\x08\x0b-\x1f\x7f-\x9f]/;
 /** So long are the names in the list. */
 const NAMED = 60;
 
@@ -70,12 +71,15 @@ async function control(report: Report, { browser }: Stage) {
 		await sentry.watch(context);
 		const page = await context.newPage();
 		await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-		await page.evaluate((texts) => {
-			for (const text of texts) {
-				const element = document.body.appendChild(document.createElement('div'));
-				element.innerHTML = text;
-			}
-		}, HOSTILE.filter((text) => !/<meta|<form name/.test(text)));
+		await page.evaluate(
+			(texts) => {
+				for (const text of texts) {
+					const element = document.body.appendChild(document.createElement('div'));
+					element.innerHTML = text;
+				}
+			},
+			HOSTILE.filter((text) => !/<meta|<form name/.test(text)),
+		);
 		await until('a breach', () => sentry.sees('window.pwned was set'));
 		const found = await sentry.take(page);
 		const seen = ['window.pwned', 'evil.example', 'an element', 'an attribute', 'a link'];
@@ -94,8 +98,27 @@ async function control(report: Report, { browser }: Stage) {
 
 /** How many of the texts are somewhere on the page. */
 async function count(page: Page, where: string) {
-	const text = await page.locator(where).evaluateAll((all) => all.map((one) => one.textContent).join('\n'));
+	const text = await page
+		.locator(where)
+		.evaluateAll((all) => all.map((one) => one.textContent).join('\n'));
 	return HOSTILE.filter((_, index) => text.includes(markOf(index))).length;
+}
+
+/** Waits until the page shows it, looking at each frame of it. */
+const shows = (page: Page, where: string, text: string) =>
+	page.waitForFunction(
+		([where, text]) =>
+			[...document.querySelectorAll(where)].some((one) => one.textContent?.includes(text)),
+		[where, text] as const,
+	);
+
+/** Another tab on the session that the page has open: it asks, and the page shows. */
+async function asking(target: Target, page: Page) {
+	await page.waitForURL(/session=/);
+	const session = new URL(page.url()).searchParams.get('session')!;
+	const tab = new Tab(await login(target.holdfast.address()), session, false);
+	await tab.open();
+	return tab;
 }
 
 /** Three characters at a time, so that most cuts are within something. */
@@ -144,8 +167,10 @@ async function printed({ target, page, ui }: Scene) {
 	await expect(ui.answers.last()).toContainText('All is printed.', { timeout: 90_000 });
 	await expect(ui.commands).toHaveCount(before + ALL);
 	const texts = await ui.commands.allTextContents();
-	const commanding = texts.find((text) => COMMANDING.test(text));
-	if (commanding !== undefined) return `${JSON.stringify(commanding.slice(0, 80))} is`;
+	const outputs = await ui.commands.locator('.body').allTextContents();
+	const raw =
+		texts.find((text) => REORDERING.test(text)) ?? outputs.find((text) => COMMANDING.test(text));
+	if (raw !== undefined) return `${JSON.stringify(raw.slice(0, 80))} is`;
 	const links = await ui.commands.locator('a').count();
 	return links > 0 ? `${links} links are` : count(page, '[data-role=tool]');
 }
@@ -172,17 +197,20 @@ async function listed({ target, page, sentry }: Scene) {
 	return seen;
 }
 
-async function named({ page, ui }: Scene) {
+async function named({ target, page, ui }: Scene) {
+	target.play = () => [{ text: 'Yes.', pace: 0 }];
 	await page.getByRole('button', { name: 'New conversation' }).click();
 	await ready(page);
 	await ui.send('Have a name.');
 	await expect(ui.answers.last()).toHaveText('Yes.');
+	const tab = await asking(target, page);
 	let seen = 0;
 	for (const index of HOSTILE.keys()) {
-		await ui.send(`/name-it ${index}`);
-		await expect(page.locator('h1')).toContainText(markOf(index));
+		tab.prompt(`/name-it ${index}`);
+		await shows(page, 'h1', markOf(index));
 		if ((await page.title()).includes(markOf(index))) seen++;
 	}
+	tab.close();
 	return seen;
 }
 
@@ -226,14 +254,17 @@ async function asked({ page, sentry, ui }: Scene) {
 	await sentry.go(page, new URL('/', page.url()).href);
 	await ready(page);
 	await ui.send('/ask');
-	const dialog = page.getByRole('region', { name: 'Question from a Pi extension' });
+	const dialog = 'section[aria-label="Question from a Pi extension"]';
 	let seen = 0;
 	for (const index of HOSTILE.keys()) {
-		await expect(dialog).toContainText(markOf(index));
+		await shows(page, dialog, markOf(index));
 		seen++;
-		await dialog.getByRole('button', { name: /^(Dismiss|No)$/ }).click();
+		await page.evaluate((dialog) => {
+			const buttons = [...document.querySelectorAll<HTMLElement>(`${dialog} .actions button`)];
+			buttons.find((one) => /Dismiss|No/.test(one.textContent!))!.click();
+		}, dialog);
 	}
-	await expect(dialog).toHaveCount(0);
+	await expect(page.locator(dialog)).toHaveCount(0);
 	return Math.min(seen, await count(page, '[role=log]'));
 }
 
@@ -247,21 +278,23 @@ async function refused({ target, page, ui }: Scene) {
 		...{ status: 400, type: 'invalid_request_error' },
 		message: marked(HOSTILE[index]!, index),
 	});
-	const session = new URL(page.url()).searchParams.get('session')!;
-	const tab = new Tab(await login(target.holdfast.address()), session, false);
-	await tab.open();
-	const card = page.getByRole('region', { name: 'Failed' });
+	const tab = await asking(target, page);
 	let seen = 0;
 	for (; index < ALL; index++) {
 		tab.prompt('Again.');
-		await expect(card).toContainText(markOf(index));
+		await shows(page, 'section[aria-label=Failed]', markOf(index));
 		seen++;
 	}
 	tab.close();
 	return seen;
 }
 
-function writeSession(folder: string, { folder: { cwd } }: Target, messages: object[], name: string) {
+function writeSession(
+	folder: string,
+	{ folder: { cwd } }: Target,
+	messages: object[],
+	name: string,
+) {
 	const id = randomUUID();
 	const timestamp = new Date().toISOString();
 	let parentId: string | null = null;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { BrowserContext, Frame, Page } from 'playwright';
 import { WebSocketServer } from 'ws';
-import { login, type Credentials } from '../login.ts';
+import { login } from '../login.ts';
 import { good } from './raw-http.ts';
 import type { Report } from './report.ts';
 import { expect, openPage, type Stage, type Target } from './stage.ts';
@@ -103,7 +103,9 @@ async function hold(page: Page, victim: string) {
 	const opened = await opening;
 	await opened.waitForURL(`${victim}/**`);
 	await opened.waitForLoadState();
-	const got = await held.evaluate((opened) => (opened!.closed ? 'nothing' : 'a hold on its window'));
+	const got = await held.evaluate((opened) =>
+		opened!.closed ? 'nothing' : 'a hold on its window',
+	);
 	await opened.close();
 	return got;
 }
@@ -184,9 +186,7 @@ async function inPage([attack, victim, asset]: readonly [Attack, string, string]
 		case '<script src>':
 			return element(Object.assign(document.createElement('script'), { src: victim + asset }));
 		case '<img>':
-			return element(
-				Object.assign(document.createElement('img'), { src: `${victim}/icon.svg` }),
-			);
+			return element(Object.assign(document.createElement('img'), { src: `${victim}/icon.svg` }));
 		case '<link rel=stylesheet>':
 			return element(
 				Object.assign(document.createElement('link'), {

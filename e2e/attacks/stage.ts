@@ -1,5 +1,6 @@
 /** What is attacked: real proxies with real Pis, in folders of their own, and a browser. */
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright';
 import { scripted, type Scripted } from '../../server/bridge/real-pi.ts';
@@ -32,15 +33,15 @@ export interface Stage {
 }
 
 /** Foreign names lead to this machine, or nowhere: nothing here leaves it. */
-const NAMES =
-	'MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost';
+const NAMES = 'MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost';
 
 export function launch() {
 	const { args = [], ...options } = launchOptions();
 	return chromium.launch({ ...options, args: [...args, `--host-resolver-rules=${NAMES}`] });
 }
 
-export async function startTarget(flags: string[] = []): Promise<Target> {
+/** `origin` is another address that it is reached by, which it then prints in place of its own. */
+export async function startTarget(flags: string[] = [], origin?: string): Promise<Target> {
 	const target = { play: () => [{ text: 'Yes.', pace: 0 }] } as Pick<Target, 'play'> as Target;
 	const folder = await scripted((request) => target.play(request));
 	const home = dirname(dirname(folder.agentDir));
@@ -52,9 +53,10 @@ export async function startTarget(flags: string[] = []): Promise<Target> {
 	writeFileSync(join(folder.agentDir, 'extensions/hostile.ts'), EXTENSION);
 
 	const env = { XDG_STATE_HOME: state, TMPDIR: temporary };
-	const holdfast = await startProxy(folder, flags, env);
+	const reserved = origin === undefined ? [] : ['--origin', origin, '--port', await freePort()];
+	const holdfast = await startProxy(folder, [...flags, ...reserved], env);
 	return Object.assign(target, {
-		...{ holdfast, folder, home, port: Number(new URL(holdfast.url).port) },
+		...{ holdfast, folder, home, port: Number(reserved[3] ?? new URL(holdfast.url).port) },
 		mark: `PI_CODING_AGENT_DIR=${folder.agentDir}`,
 		async close() {
 			await end(holdfast.proxy);
@@ -68,6 +70,16 @@ export async function startTarget(flags: string[] = []): Promise<Target> {
 			await folder.remove();
 		},
 	});
+}
+
+function freePort(): Promise<string> {
+	const server = createServer();
+	return new Promise((resolve) =>
+		server.listen(0, '127.0.0.1', () => {
+			const { port } = server.address() as AddressInfo;
+			server.close(() => resolve(String(port)));
+		}),
+	);
 }
 
 /** A page that is logged in and has its session, in a browser profile of its own unless told otherwise. */

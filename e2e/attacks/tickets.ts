@@ -41,7 +41,11 @@ export async function tickets(report: Report, stage: Stage) {
 	report.begin('a ticket in the query string');
 	const asked = ticket();
 	const queried = await trade(undefined, `/api/login?ticket=${asked}`);
-	report.line('POST /api/login?ticket=…, then as it should be', '404, 200', `${queried}, ${await trade(asked)}`);
+	report.line(
+		'POST /api/login?ticket=…, then as it should be',
+		'404, 200',
+		`${queried}, ${await trade(asked)}`,
+	);
 
 	report.begin('a ticket that is none');
 	for (const [request, value, expected] of [
@@ -69,7 +73,13 @@ export async function tickets(report: Report, stage: Stage) {
 	report.line("then the owner's own", '200', String(await trade(real)));
 
 	const { cookie, key } = await login(holdfast.address());
-	const credentials = { origin, cookie, key, protocols: ['holdfast', `key.${key}`], headers: {} as never };
+	const credentials = {
+		origin,
+		cookie,
+		key,
+		protocols: ['holdfast', `key.${key}`],
+		headers: {} as never,
+	};
 	let opened = 0;
 	for (let count = 0; count < 100; count++) {
 		const guessed = randomBytes(32).toString('base64url');
@@ -119,7 +129,11 @@ async function whereItGoes(report: Report, { browser, target }: Stage) {
 		await page.goto(`${relay.origin}/${hash}`);
 		await ready(page);
 		report.begin('a ticket where it does not belong');
-		report.line('the address of the page, once it is in', '/', page.url().replace(relay.origin, ''));
+		report.line(
+			'the address of the page, once it is in',
+			'/',
+			page.url().replace(relay.origin, ''),
+		);
 		await page.evaluate((url) => {
 			const link = document.body.appendChild(document.createElement('a'));
 			link.href = url;
