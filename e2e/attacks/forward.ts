@@ -4,20 +4,18 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 export interface Forward {
 	origin: string;
 	port: number;
+	/** All that came from each client. */
+	sent: string[];
 	close(): Promise<void>;
 }
 
-/** `sent` is told all that came from one client, when it goes. */
-export async function startForward(
-	to: number,
-	sent: (text: string) => void = () => {},
-): Promise<Forward> {
+export async function startForward(to: number): Promise<Forward> {
+	const sent: string[] = [];
 	const open = new Set<Socket>();
 	const server = createServer((client) => {
 		const proxy = connect(to, '127.0.0.1');
-		let text = '';
-		client.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
-		client.on('close', () => sent(text));
+		const index = sent.push('') - 1;
+		client.on('data', (chunk: Buffer) => (sent[index] += chunk.toString('latin1')));
 		for (const side of [client, proxy]) {
 			open.add(side);
 			side.on('close', () => open.delete(side));
@@ -33,7 +31,7 @@ export async function startForward(
 	const { port } = server.address() as AddressInfo;
 	return {
 		origin: `http://127.0.0.1:${port}`,
-		port,
+		...{ port, sent },
 		close: () =>
 			new Promise((resolve) => {
 				server.close(() => resolve());

@@ -7,6 +7,8 @@ import type { Target } from './stage.ts';
 interface Wrong {
 	attack: string;
 	status: number;
+	/** When that of an upgrade is another. */
+	upgrade?: number;
 	make: (knock: Knock) => Knock;
 }
 
@@ -73,7 +75,8 @@ function wrongs(port: number, credentials: Credentials, other: Credentials): Wro
 		// A forwarded port is another origin, and has log-ins of its own.
 		host(`127.0.0.1:${port === 65_535 ? port - 1 : port + 1}`, 401),
 		host(`localhost:${port}`, 401),
-		{ attack: 'Host none', status: 400, make: (knock) => change(knock, 'Host') },
+		// Node itself answers such a call, but not such an upgrade.
+		{ attack: 'Host none', status: 400, upgrade: 421, make: (knock) => change(knock, 'Host') },
 		...[
 			[ours, `evil.test:${port}`],
 			[`evil.test:${port}`, ours],
@@ -164,10 +167,11 @@ async function upgrades(report: Report, target: Target) {
 	const { port } = target;
 	const [credentials, other] = [await fresh(target), await fresh(target)];
 	const right = upgrade(credentials);
-	for (const { attack, status, make } of wrongs(port, credentials, other)) {
-		report.begin(attack);
-		const answer = await send(port, make(right));
+	for (const wrong of wrongs(port, credentials, other)) {
+		report.begin(wrong.attack);
+		const answer = await send(port, wrong.make(right));
 		const control = await send(port, right);
+		const status = wrong.upgrade ?? wrong.status;
 		report.line('upgrade', String(status), but(answer.status, 101, control.status));
 	}
 }

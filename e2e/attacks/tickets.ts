@@ -112,8 +112,7 @@ function age({ holdfast }: Target, seconds: number) {
 
 /** Everything that the browser sends on its way in is written down by a relay in between. */
 async function whereItGoes(report: Report, { browser, target }: Stage) {
-	const sent: string[] = [];
-	const relay = await startForward(target.port, (text) => sent.push(text));
+	const relay = await startForward(target.port);
 	const referers: (string | undefined)[] = [];
 	const elsewhere = createHttpServer((request, response) => {
 		referers.push(`${request.url} ${request.headers.referer ?? ''}`);
@@ -159,7 +158,7 @@ async function whereItGoes(report: Report, { browser, target }: Stage) {
 		await relay.close();
 		await new Promise((resolve) => elsewhere.close(resolve));
 	}
-	const all = sent.join('\n');
+	const all = relay.sent.join('\n');
 	const mentions = all.split(ticket).length - 1;
 	const inBody = all.includes(`\r\n\r\n{"ticket":"${ticket}"}`);
 	const inQuery = all.split(`/?ticket=${ticket}`).length - 1;
