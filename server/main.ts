@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,6 +5,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { WebSocketServer } from 'ws';
 import { parsePiCommand } from './bridge/pi-command.ts';
+import { openBrowser } from './browser.ts';
 import { Connection } from './connection.ts';
 import { api } from './api.ts';
 import { Gate, PROTOCOL } from './gate.ts';
@@ -112,7 +112,7 @@ async function main() {
 	hub.announce(origin);
 	const url = `${origin}/${session === undefined ? '' : `?session=${session}`}#ticket=${logins.ticket()}`;
 	process.stdout.write(`Holdfast is ready: ${url}\n`);
-	if (flags.open) openBrowser(url);
+	if (flags.open) openBrowser(url, stateFolder(process.env));
 
 	const stop = async () => {
 		setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
@@ -201,21 +201,6 @@ function originOf(host: string, port: number): string[] {
 	const everywhere = ['127.0.0.1', 'localhost', '::1', '0.0.0.0', '::'];
 	if (everywhere.includes(host)) return [];
 	return [new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`).origin];
-}
-
-function openBrowser(url: string) {
-	const [command, args] =
-		process.platform === 'darwin'
-			? ['open', [url]]
-			: process.platform === 'win32'
-				? ['cmd', ['/c', 'start', '', url]]
-				: ['xdg-open', [url]];
-	if (process.platform === 'linux' && !process.env['DISPLAY'] && !process.env['WAYLAND_DISPLAY'])
-		return;
-	// The URL is printed in any case.
-	spawn(command as string, args as string[], { stdio: 'ignore', detached: true })
-		.on('error', () => {})
-		.unref();
 }
 
 try {
