@@ -67,7 +67,7 @@ async function tabs(report: Report, browser: Browser) {
 async function megabytes(report: Report, browser: Browser) {
 	const printing = (request: ModelRequest): Reply =>
 		firstTurn(request)
-			? [bash('for i in $(seq 30); do seq -w 1 2000; sleep 0.1; done')]
+			? [bash('for i in $(seq 90); do seq -w 1 9000; sleep 0.1; done')]
 			: [{ text: 'Done.', pace: 0 }];
 	await megabyte(report, browser, asAsked, '200 KB, 0 ms apart', 'an answer');
 	await megabyte(report, browser, printing, 'Print.', "a command's output");

@@ -1,4 +1,4 @@
-import { StringDecoder } from 'node:string_decoder';
+const LF = 0x0a;
 
 /**
  * Splits a byte stream into JSONL records: on LF and nothing else, with a CR before it dropped.
@@ -8,23 +8,22 @@ import { StringDecoder } from 'node:string_decoder';
  * and a long record costs time linear in its length.
  */
 export class RecordSplitter {
-	#decoder = new StringDecoder('utf8');
-	#pieces: string[] = [];
+	#pieces: Buffer[] = [];
 
 	/** Takes the next bytes; returns the records they complete, in order, without blank ones. */
 	push(chunk: Buffer): string[] {
-		const parts = this.#decoder.write(chunk).split('\n');
-		const records: string[] = [];
-
-		for (const [index, part] of parts.entries()) {
-			this.#pieces.push(part);
-			if (index === parts.length - 1) break;
-
-			const record = this.#pieces.join('').replace(/\r$/, '');
-			this.#pieces = [];
-			if (record !== '') records.push(record);
+		const end = chunk.lastIndexOf(LF);
+		if (end < 0) {
+			this.#pieces.push(chunk);
+			return [];
 		}
+		this.#pieces.push(chunk.subarray(0, end));
+		const [only] = this.#pieces;
+		const complete = this.#pieces.length === 1 ? only! : Buffer.concat(this.#pieces);
+		this.#pieces = end + 1 < chunk.length ? [chunk.subarray(end + 1)] : [];
 
-		return records;
+		// One decoding for all of them: most are short.
+		const records = complete.toString('utf8').split('\n');
+		return records.map((one) => (one.endsWith('\r') ? one.slice(0, -1) : one)).filter(Boolean);
 	}
 }
